@@ -11,7 +11,7 @@ from PySide6.QtCore import QCoreApplication
 from desktop_agent.engine.connections import key_from_environment
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.faces.arguments import API_KEY_VARIABLE, Place, program_version
-from desktop_agent.vocabulary.errors import AgentError, RemedyAction, Sentence, StorageFailed
+from desktop_agent.vocabulary.errors import AgentError, RemedyAction, StorageFailed
 from desktop_agent.vocabulary.preferences import Preferences
 from ui.bridge.calls.rules import Rules
 from ui.bridge.conversation import OpenConversation
@@ -217,16 +217,15 @@ class Desk:
 
     def save_at_once(self) -> bool:
         """Keep what is said and written while the loop of the window does not go on; whether all of it is kept."""
-        page, conversation = self.window.page, self.library.current
-        draft, behind = page.written, not page.has_loaded_draft
+        draft = self.window.page.keep_draft_at_once()
 
         async def save() -> None:
-            await self._engine.write_all(at_once=True)
-            if conversation is not None:
-                await self.library.drafts.keep_at_once(conversation, draft, behind=behind)
-            elif draft != KeptDraft("", []):
-                # There is no conversation that it could be kept in, and none can be made without the window's loop.
-                raise AgentError(Sentence("No conversation was shown yet."))
+            try:
+                await self._engine.write_all(at_once=True)
+            except Exception:  # not where the time is up
+                await draft
+                raise
+            await draft
 
         def work() -> None:
             try:

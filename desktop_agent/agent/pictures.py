@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from desktop_agent.conversation.picture_fitting import Fit, FittedPicture, PictureFitter
 from desktop_agent.vocabulary.blocks import Block, Image, ResultPart, Text, ToolResult
-from desktop_agent.vocabulary.errors import ImageRefused, ImagesNotSupported, Sentence
+from desktop_agent.vocabulary.errors import ImageRefused, ImagesNotSupported, Sentence, StorageFailed
 from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSource, decode_base64
 from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.requests import PictureLimits
@@ -103,7 +103,7 @@ class _Work:
             return self._on_the_web(image)
         try:
             fitted = await self._fitted(image, image.source)
-        except ImageRefused as error:
+        except (ImageRefused, StorageFailed) as error:
             self._say(error.sentence)
             return Text(text=f"[{error}]")
         if fitted is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from desktop_agent.storage.files import failure_of, write_atomically
 from desktop_agent.storage.paths import make_private
-from desktop_agent.vocabulary.errors import ImageRefused
+from desktop_agent.vocabulary.errors import ImageRefused, Sentence, StorageFailed
 from desktop_agent.vocabulary.images import MediaType, StoredSource
 
 _ENDINGS: dict[MediaType, str] = {
@@ -37,7 +37,10 @@ class PictureFiles:
         return source
 
     async def get(self, source: StoredSource) -> bytes:
-        """The bytes, checked against their digest. Raises ImageRefused when they are missing or damaged."""
+        """The bytes, checked against their digest.
+
+        Raises ImageRefused when they are missing or damaged, StorageFailed when they cannot be read now.
+        """
         return await asyncio.to_thread(self._read, source)
 
     def path_of(self, source: StoredSource) -> Path:
@@ -78,12 +81,16 @@ class PictureFiles:
         path = self.path_of(source)
         try:
             data = path.read_bytes()
-        except OSError as error:
+        except FileNotFoundError as error:
             raise ImageRefused(
                 "A picture of this conversation is missing from the data folder.",
                 "Attach it again.",
                 detail=f"{error.strerror}: {path}",
             ) from error
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            sentence = Sentence("A picture of this conversation cannot be read now: {reason}.", {"reason": reason})
+            raise StorageFailed(sentence, "Try again later.", detail=str(path)) from error
         if hashlib.sha256(data).hexdigest() != source.digest:
             raise ImageRefused(
                 "A picture of this conversation was changed or damaged on the disk.",

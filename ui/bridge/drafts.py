@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import reduce
 
 from desktop_agent.conversation.picture_intake import TakenPicture
 from desktop_agent.storage.records import Draft, DraftResource
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.blocks import Image
-from desktop_agent.vocabulary.errors import ImageRefused, StorageFailed, WrongUse
+from desktop_agent.vocabulary.errors import AgentError, ImageRefused, Sentence, StorageFailed, WrongUse
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.tool_calls import UntrustedSource
 from ui.bridge.conversation import OpenConversation
@@ -24,7 +24,8 @@ DraftPicture = tuple[TakenPicture, str]
 class KeptDraft:
     """What was being written. `outside` are the MCP servers whose words or pictures are in it.
 
-    `pasted` are the texts too long for an editor.
+    `pasted` are the texts too long for an editor. `unread` are pictures whose files cannot be read now, and `problems`
+    say why others are left out.
     """
 
     text: str
@@ -32,6 +33,8 @@ class KeptDraft:
     resources: tuple[DraftResource, ...] = ()
     outside: tuple[UntrustedSource, ...] = ()
     pasted: tuple[str, ...] = ()
+    unread: tuple[Image, ...] = ()
+    problems: tuple[ImageRefused, ...] = field(default=(), compare=False)
 
 
 class KeptDrafts:
@@ -47,50 +50,46 @@ class KeptDrafts:
         self._lock = asyncio.Lock()
         self._under_none = ""
         """The conversation whose draft lies under no conversation: of those never sent the last that had it."""
-        self._refused: dict[str, tuple[OpenConversation | str, KeptDraft]] = {}
-        """What the disk did not take, and whose it is; under the empty name that of all that were never sent."""
+        self._refused: list[tuple[OpenConversation | str, KeptDraft]] = []
+        """What the disk did not take, or not yet, and whose it is: one draft each."""
         self._behind: list[tuple[OpenConversation | str, KeptDraft]] = []
         """What the disk did not take behind the drafts of conversations."""
+        self._in_front = Draft()
+        """The draft under no conversation, without `_of_gone`."""
+        self._of_gone: dict[str, Draft] = {}
+        """Drafts of conversations that are gone. They lie behind it until all of it is read into a composer."""
 
     async def keep(self, conversation: OpenConversation, kept: KeptDraft) -> None:
         """Keep what is being written there, for the next start. Raises StorageFailed; `load` knows it all the same."""
         async with self._lock:
             await self._keep(conversation, kept)
 
-    async def keep_at_once(self, conversation: OpenConversation, kept: KeptDraft, *, behind: bool) -> None:
+    async def keep_at_once(self, conversation: OpenConversation | None, kept: KeptDraft, *, behind: bool) -> None:
         """The same on any loop, without taking turns: the program ends, and its own loop does not go on any more.
 
+        What the disk refused of others is tried once more. Raises AgentError also for words of no conversation.
         `behind`: the draft that is kept had not been loaded yet, so this goes behind it.
         """
-        if not behind:
-            await self._keep(conversation, kept)
-        elif kept != KeptDraft("", []):
-            await self._add(conversation, await self._as_record(kept))
+        try:
+            if conversation is not None and not behind:
+                await self._keep(conversation, kept)
+            elif conversation is not None and kept != KeptDraft("", []):
+                await self._add(conversation, await self._as_record(kept))
+            elif kept != KeptDraft("", []):
+                # There is none that it could be kept in, and none can be made without the window's loop.
+                raise AgentError(Sentence("No conversation was shown yet."))
+        finally:
+            await self._keep_refused()
 
     async def keep_refused(self) -> None:
         """Try once more to keep the drafts that the disk refused, each of them. Raises StorageFailed."""
-        failed: StorageFailed | None = None
         async with self._lock:
-            for of, kept in tuple(self._refused.values()):
-                try:
-                    await self._keep(of, kept)
-                except StorageFailed as error:
-                    failed = error
-            for each in tuple(self._behind):
-                of, added = each
-                try:
-                    await self._add(of, await self._as_record(added))
-                except StorageFailed as error:
-                    failed = error
-                else:
-                    self._behind.remove(each)
-        if failed is not None:
-            raise failed
+            await self._keep_refused()
 
     @property
     def refused(self) -> tuple[KeptDraft, ...]:
         """The drafts that the disk refused, which are in memory alone."""
-        return tuple(kept for _, kept in (*self._refused.values(), *self._behind))
+        return tuple(kept for _, kept in (*self._refused, *self._behind))
 
     async def add(self, of: OpenConversation | str, added: KeptDraft) -> None:
         """Keep this behind what is being written in a conversation, or in the stored one of this id. As `keep`."""
@@ -102,20 +101,18 @@ class KeptDrafts:
                 raise
 
     async def load(self, conversation: OpenConversation) -> KeptDraft:
-        """What was being written there; pictures that are gone are left out."""
+        """What was being written there; pictures that are gone or damaged are left out."""
         async with self._lock:
-            name = _name(conversation)
-            refused = self._refused.get(name)
-            if refused is None:
+            current = self._refused_of(conversation)
+            if current is None:
                 current = await self._read(await self._load(conversation))
             else:
-                current = refused[1]
-                self._refused[name] = conversation, current
-                self._under_none = self._under_none if name else conversation.id
-            behind = [each for each in self._behind if _name(each[0]) == name]
+                self._hold(conversation, current)
+                self._under_none = self._under_none if _name(conversation) else conversation.id
+            behind = [each for each in self._behind if _name(each[0]) == _name(conversation)]
             if behind:
                 current = together((current, *(added for _, added in behind)))
-                self._refused[name] = conversation, current
+                self._hold(conversation, current)
                 self._behind = [each for each in self._behind if each not in behind]
             return current
 
@@ -125,67 +122,112 @@ class KeptDrafts:
             try:
                 await self._add(of, Draft(message.text, _images(message)))
             except StorageFailed:
-                self._behind.append((of, KeptDraft(*await self.content_of(message))))
+                self._behind.append((of, await self.content_of(message)))
                 raise
 
-    async def content_of(self, message: Message) -> tuple[str, list[DraftPicture]]:
-        """A message as it was written; pictures that are gone are left out."""
-        return message.text, await self._taken(_images(message))
+    async def content_of(self, message: Message) -> KeptDraft:
+        """A message as it was written; pictures that are gone or damaged are left out."""
+        return await self._read(Draft(message.text, _images(message)))
 
     async def _add(self, of: OpenConversation | str, added: Draft) -> None:
         # As a record: a picture that cannot be read now would be left out for good.
+        before = self._of_gone.get(_id(of), Draft())
         try:
-            if (refused := self._refused.get(_name(of))) is not None:
-                before = await self._as_record(refused[1])
+            if (refused := self._refused_of(of)) is not None:
+                before = await self._as_record(refused)
             else:
                 before = await (self._store.load_draft(of) if isinstance(of, str) else self._load(of))
             await self._save(of, _joined(before, added))
         except WrongUse:
             # The conversation went away with a file that was replaced: what comes back to it did not.
-            await self._store.save_draft(None, _joined(await self._store.load_draft(None), added))
-            self._under_none = ""
+            await self._save_of_gone(of, _joined(before, added))
         self._forget_refused(of)
 
     async def _read(self, draft: Draft) -> KeptDraft:
-        return KeptDraft(draft.text, await self._taken(draft.images), draft.resources, draft.outside, draft.pasted)
+        pictures: list[DraftPicture] = []
+        unread: list[Image] = []
+        problems: list[ImageRefused] = []
+        for image in draft.images:
+            try:
+                pictures.append((await self._pictures.again(image), image.name or ""))
+            except StorageFailed:
+                unread.append(image)
+            except ImageRefused as refused:
+                problems.append(refused)
+        return KeptDraft(
+            draft.text, pictures, draft.resources, draft.outside, draft.pasted, tuple(unread), tuple(problems)
+        )
 
     async def _keep(self, of: OpenConversation | str, kept: KeptDraft) -> None:
+        # Before: whoever waits for the disk may never hear what it says.
+        self._hold(of, kept)
+        draft = await self._as_record(kept)
         try:
-            draft = await self._as_record(kept)
-            try:
-                await self._save(of, draft)
-            except WrongUse:
-                # As in `_add`.
-                await self._store.save_draft(None, draft)
-        except StorageFailed:
-            self._refused[_name(of)] = of, kept
-            raise
+            await self._save(of, draft)
+        except WrongUse:
+            # As in `_add`.
+            await self._save_of_gone(of, draft)
         self._forget_refused(of)
 
+    async def _keep_refused(self) -> None:
+        failed: StorageFailed | None = None
+        for of, kept in tuple(self._refused):
+            try:
+                await self._keep(of, kept)
+            except StorageFailed as error:
+                failed = error
+        for each in tuple(self._behind):
+            of, added = each
+            try:
+                await self._add(of, await self._as_record(added))
+            except StorageFailed as error:
+                failed = error
+            else:
+                self._behind.remove(each)
+        if failed is not None:
+            raise failed
+
+    def _refused_of(self, of: OpenConversation | str) -> KeptDraft | None:
+        return next((kept for other, kept in self._refused if _name(other) == _name(of)), None)
+
+    def _hold(self, of: OpenConversation | str, kept: KeptDraft) -> None:
+        self._forget_refused(of)
+        self._refused.append((of, kept))
+
     def _forget_refused(self, of: OpenConversation | str) -> None:
-        self._refused.pop(_name(of), None)
-        # It may have been sent since.
-        never_sent, _ = self._refused.get("", ("", None))
-        if not isinstance(never_sent, str) and never_sent.id == _name(of):
-            del self._refused[""]
+        # By what they are now: one that was never sent may have been sent since.
+        self._refused = [each for each in self._refused if _name(each[0]) != _name(of)]
 
     async def _save(self, of: OpenConversation | str, draft: Draft) -> None:
         if isinstance(of, str):
             await self._store.save_draft(of, draft)
             return
         if not await of.has_place():
-            await self._store.save_draft(None, draft)
+            await self._save_under_none(draft)
             self._under_none = of.id
-        elif of.id == self._under_none:
-            # What was written before the first prompt has been sent by now.
-            await self._store.save_draft(of.id, draft, was_new=True)
+            return
+        is_first = of.id == self._under_none
+        if is_first and self._of_gone:
+            # What was written before the first prompt has been sent by now; what lies behind it was not.
+            await self._save_under_none(Draft())
+        await self._store.save_draft(of.id, draft, was_new=is_first and not self._of_gone)
+        if is_first:
             self._under_none = ""
-        else:
-            await self._store.save_draft(of.id, draft)
+
+    async def _save_under_none(self, draft: Draft) -> None:
+        await self._store.save_draft(None, reduce(_joined, self._of_gone.values(), draft))
+        self._in_front = draft
+
+    async def _save_of_gone(self, of: OpenConversation | str, draft: Draft) -> None:
+        """Behind the draft of new conversations, in place of what came from this one before."""
+        in_front = self._in_front if self._of_gone else await self._store.load_draft(None)
+        of_gone = {**self._of_gone, _id(of): draft}
+        await self._store.save_draft(None, reduce(_joined, of_gone.values(), in_front))
+        self._in_front, self._of_gone = in_front, of_gone
 
     async def _as_record(self, kept: KeptDraft) -> Draft:
         images = tuple([await self._pictures.keep(taken, name) for taken, name in kept.pictures])
-        return Draft(kept.text, images, kept.resources, kept.outside, kept.pasted)
+        return Draft(kept.text, (*images, *kept.unread), kept.resources, kept.outside, kept.pasted)
 
     async def _load(self, conversation: OpenConversation) -> Draft:
         draft = await self._store.load_draft(conversation.id) if conversation.is_kept else Draft()
@@ -193,14 +235,8 @@ class KeptDrafts:
             return draft
         draft = await self._store.load_draft(None)
         self._under_none = conversation.id
+        self._of_gone = {}
         return draft
-
-    async def _taken(self, images: Sequence[Image]) -> list[DraftPicture]:
-        pictures: list[DraftPicture] = []
-        for image in images:
-            with suppress(ImageRefused):
-                pictures.append((await self._pictures.again(image), image.name or ""))
-        return pictures
 
 
 def together(drafts: Sequence[KeptDraft]) -> KeptDraft:
@@ -211,6 +247,8 @@ def together(drafts: Sequence[KeptDraft]) -> KeptDraft:
         tuple(resource for each in drafts for resource in each.resources),
         tuple(dict.fromkeys(source for each in drafts for source in each.outside)),
         tuple(text for each in drafts for text in each.pasted),
+        tuple(image for each in drafts for image in each.unread),
+        tuple(problem for each in drafts for problem in each.problems),
     )
 
 
@@ -219,6 +257,10 @@ def _name(of: OpenConversation | str) -> str:
     if isinstance(of, str):
         return of
     return of.id if of.is_kept else ""
+
+
+def _id(of: OpenConversation | str) -> str:
+    return of if isinstance(of, str) else of.id
 
 
 def _joined(draft: Draft, added: Draft) -> Draft:

@@ -25,7 +25,10 @@ class Pictures:
         return Image(source=source, name=name)
 
     async def again(self, image: Image) -> TakenPicture:
-        """A kept picture as it was taken in. Raises ImageRefused when its file is gone or damaged."""
+        """A kept picture as it was taken in.
+
+        Raises ImageRefused when its file is gone or damaged, StorageFailed when it cannot be read now.
+        """
         source = image.source
         if not isinstance(source, StoredSource):
             raise ImageRefused.unreadable(image.name or "")

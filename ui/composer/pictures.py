@@ -14,6 +14,7 @@ from desktop_agent.vocabulary.errors import ImageRefused
 
 if TYPE_CHECKING:
     from desktop_agent.conversation.picture_intake import TakenPicture
+    from desktop_agent.vocabulary.blocks import Image
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".avif", ".heic", ".svg")
 # Read no file that is certainly too large: the intake has its own, tighter limit.
@@ -39,6 +40,13 @@ class PendingPicture:
     def tokens(self) -> int:
         """About how many tokens it will cost."""
         return estimated_tokens(self.taken.width, self.taken.height)
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadPicture:
+    """A picture that was attached before, and whose file cannot be read now."""
+
+    image: "Image"
 
 
 class Intake(Protocol):

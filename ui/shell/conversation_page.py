@@ -1,10 +1,11 @@
 """The screen of one conversation: heading, banners, transcript, composer."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QApplication, QWidget
@@ -111,26 +112,32 @@ class ConversationPage(QObject):
         if not is_whole:
             raise AgentError(Sentence("Something that is attached was still on its way in."))
 
+    def keep_draft_at_once(self) -> Coroutine[Any, Any, None]:
+        """Keep it on another loop, when that of the window does not go on; what is written is read at once.
+
+        Raises as `keep_draft`.
+        """
+        is_loaded = self._drafts.is_loaded
+        return self._library.drafts.keep_at_once(self._conversation, self._written_here(), behind=not is_loaded)
+
     @property
     def written(self) -> KeptDraft:
         """What is being written, what was sent before anything was shown, and drafts that the disk did not take."""
-        every = [*((text, attached) for text, attached, _ in self._early), self.composer.draft()]
-        every = [each for each in every if each not in self._kept_early]
-        text = "\n\n".join(text for text, _ in every if text)
-        here = draft_of(text, [each for _, attached in every for each in attached])
+        here = self._written_here()
         return together([here, *(each for each in self._library.drafts.refused if each != here)])
-
-    @property
-    def has_loaded_draft(self) -> bool:
-        """Whether what was being written in this conversation before is in the composer by now."""
-        return self._drafts.is_loaded
 
     def show_conversation(self, conversation: OpenConversation) -> None:
         """Show this one; the one before goes on without being shown."""
         if self._conversation is not None and self._conversation.id != conversation.id:
             self.composer.leave()
             _close_popups(self.composer.window())
-        self._conversation = conversation
+        try:
+            # The words of a waiting message that is being edited go to the draft of the one before.
+            self.conduct.show(conversation)
+        finally:
+            # Whatever fails: what is written would be sent to the conversation that is shown.
+            self._conversation = conversation
+            self._drafts.show(conversation)
         conversation.changed.connect(self._on_changed)
         conversation.working_changed.connect(self._on_working)
         conversation.record_changed.connect(self._show_record)
@@ -141,14 +148,12 @@ class ConversationPage(QObject):
         self.composer.set_working(conversation.working)
         self.composer.set_held(conversation.held_by)
         self.models.show(conversation)
-        self.conduct.show(conversation)
         self.undoing.show(conversation)
         self._show_record()
         self._offer_starters()
         # The demo's server begins with its first conversation: until then nobody could ask it for its model.
         if conversation.is_demo or (conversation.endpoint_id and not conversation.model):
             self._servers.refresh_models()
-        self._drafts.show(conversation)
         self.context_check.show(conversation)
         early, self._early = self._early, []
         for text, attached, when in early:
@@ -162,6 +167,12 @@ class ConversationPage(QObject):
         """Have older messages summarised."""
         if self._conversation is not None:
             self._do(self._conversation.compact)
+
+    def _written_here(self) -> KeptDraft:
+        every = [*((text, attached) for text, attached, _ in self._early), self.composer.draft()]
+        every = [each for each in every if each not in self._kept_early]
+        text = "\n\n".join(text for text, _ in every if text)
+        return draft_of(text, [each for _, attached in every for each in attached])
 
     def _connect(self) -> None:
         self.composer.send_requested.connect(self._send)

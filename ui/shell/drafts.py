@@ -15,7 +15,6 @@ from ui.bridge.tasks import Tasks
 from ui.composer.composer import Composer
 from ui.composer.offers.attached import Fetching
 from ui.composer.offers.chip_row import Attached
-from ui.composer.pictures import PendingPicture
 from ui.shell.mcp.attached import attached_of, draft_of
 
 _NOTHING: tuple[str, list[Attached]] = ("", [])
@@ -146,11 +145,12 @@ class Drafts(QObject):
 
     async def give_back(self, conversation: OpenConversation, message: Message) -> None:
         """A message was not delivered: it stands in the composer again, or in the draft of its conversation."""
-        text, kept = await self._library.drafts.content_of(message)
+        content = await self._library.drafts.content_of(message)
         if not self.is_of(conversation):
             await self._library.drafts.give_back(conversation, message)
             return
-        self._composer.give_back(text, [PendingPicture(name, taken) for taken, name in kept])
+        self._composer.give_back(content.text, attached_of(content))
+        self._show_problems(content)
         self.keep()
 
     def is_of(self, conversation: OpenConversation) -> bool:
@@ -159,10 +159,11 @@ class Drafts(QObject):
 
     async def _load(self, conversation: OpenConversation) -> None:
         async with self._lock:
-            kept = await self._library.drafts.load(conversation)
-            if conversation is not self._wanted or conversation is self._shown:
+            if conversation is self._shown:
                 return
-            self._show_kept(conversation, kept)
+            kept = await self._library.drafts.load(conversation)
+            if conversation is self._wanted:
+                self._show_kept(conversation, kept)
 
     def _show_kept(self, conversation: OpenConversation, kept: KeptDraft) -> None:
         attachments, attached = self._composer.attachments, attached_of(kept)
@@ -179,6 +180,11 @@ class Drafts(QObject):
             fetching += attachments.take_fetching()
             self._composer.set_draft("\n\n".join(each for each in (kept.text, written) if each), [*attached, *added])
         attachments.add_fetching(fetching)
+        self._show_problems(kept)
+
+    def _show_problems(self, kept: KeptDraft) -> None:
+        for problem in kept.problems:
+            self._composer.show_problem(problem.sentence, problem.remedy)
 
 
 def _is_same(left: OpenConversation, conversation: OpenConversation) -> bool:

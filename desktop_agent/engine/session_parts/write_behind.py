@@ -41,6 +41,8 @@ class WriteBehind(ABC, Generic[Write]):
 
     def __init__(self) -> None:
         self._pending: deque[Write] = deque()
+        self._in_hand: Write | None = None
+        """What is being written just now."""
         self._lock = asyncio.Lock()
         self._timer: asyncio.TimerHandle | None = None
         self._again: asyncio.TimerHandle | None = None
@@ -88,8 +90,12 @@ class WriteBehind(ABC, Generic[Write]):
     async def write_at_once(self) -> None:
         """The same on any loop, without taking turns: the program ends, and its own loop does not go on any more.
 
-        Raises StorageFailed, and what else makes a write impossible.
+        What was being written just then is written again, which is harmless: only the other loop would hear what became
+        of it. Raises StorageFailed, and what else makes a write impossible.
         """
+        if self._in_hand is not None:
+            self._pending.appendleft(self._in_hand)
+            self._in_hand = None
         while self._pending:
             try:
                 await self._prepare(self._pending[0])
@@ -187,7 +193,7 @@ class WriteBehind(ABC, Generic[Write]):
         while self._pending:
             await self._prepare(self._pending[0])
             # Taken out first: what is noted meanwhile goes behind, not into, what is being written just now.
-            write = self._pending.popleft()
+            write = self._in_hand = self._pending.popleft()
             try:
                 await self._write(write)
             except (StorageFailed, asyncio.CancelledError):
@@ -198,6 +204,8 @@ class WriteBehind(ABC, Generic[Write]):
                 # Whoever asks next whether all is durable must hear it: the next effect may rest on it.
                 self._losses += 1
                 trouble = self.given_up = _never_written(error)
+            finally:
+                self._in_hand = None
         return trouble
 
     @abstractmethod

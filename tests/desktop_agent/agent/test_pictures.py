@@ -12,7 +12,7 @@ from desktop_agent.conversation.picture_fitting import PictureFitter
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.blocks import Image, Text, ToolResult
 from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd
-from desktop_agent.vocabulary.errors import ImageRefused, ImagesNotSupported
+from desktop_agent.vocabulary.errors import AgentError, ImageRefused, ImagesNotSupported, StorageFailed
 from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSource
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta, RequestAdjusted
@@ -97,11 +97,14 @@ async def test_a_damaged_picture_becomes_words_and_the_person_is_told() -> None:
     assert parts == [Text(text="[The picture “bad.png” is damaged and cannot be read.]")]
     assert reasons == ["The picture “bad.png” is damaged and cannot be read."]
 
+
+@pytest.mark.parametrize("error", [ImageRefused("It is gone."), StorageFailed("It is gone.", "Try again.")])
+async def test_a_picture_that_cannot_be_read_becomes_words_and_the_person_is_told(error: AgentError) -> None:
     async def missing(_: StoredSource) -> bytes:
-        raise ImageRefused("It is gone.")
+        raise error
 
     (found,), (reason,) = await with_pictures([of(STORED)], Pictures(missing, PictureFitter(), PictureLimits()))
-    assert found.blocks[1] == Text(text="[It is gone.]")
+    assert found.blocks[1] == Text(text=f"[{error}]")
     assert str(reason) == "It is gone."
 
 

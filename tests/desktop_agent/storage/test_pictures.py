@@ -47,6 +47,15 @@ async def test_missing_and_damaged_pictures_are_refused(tmp_path: Path) -> None:
         await pictures.get(source)
 
 
+async def test_a_picture_that_cannot_be_read_now_is_no_damaged_one(tmp_path: Path) -> None:
+    pictures = PictureFiles(tmp_path)
+    source = await pictures.put(DATA, "image/png", 3, 4)
+    remove(pictures.path_of(source))
+    pictures.path_of(source).mkdir()
+    with pytest.raises(StorageFailed, match="cannot be read now"):
+        await pictures.get(source)
+
+
 async def test_a_folder_that_is_a_file_is_a_typed_error(tmp_path: Path) -> None:
     (tmp_path / "pictures").write_text("in the way")
     with pytest.raises(StorageFailed):

@@ -2,19 +2,22 @@
 
 import asyncio
 from io import BytesIO
+from operator import attrgetter
 
 import pytest
 from PIL import Image as Picture
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QToolButton
+from shiboken6 import delete
 
-from desktop_agent.providers.scripted import Turn
+from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.errors import DiskFull
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import until
+from ui.bridge.conversation import OpenConversation
 from ui.bridge.drafts import KeptDraft
 from ui.bridge.pictures import Pictures
 from ui.composer.message_editor import LONGEST_TEXT
@@ -191,6 +194,51 @@ def test_the_last_prompt_comes_back_beside_what_is_attached(on_screen):
         await screen.idle()
 
     on_screen(work, answers())
+
+
+@pytest.mark.parametrize("part", ["starters", "conduct.picker"])
+def test_a_part_of_the_window_that_fails_leaves_no_draft_over_another_conversation(on_screen, part):
+    async def work(screen):
+        await screen.say("One")
+        first, page = screen.conversation.id, screen.window.page
+        session = screen.conversation._session
+        await _new(screen)
+        screen.write("half a thought")
+        # Whatever shows the next conversation in it fails.
+        delete(attrgetter(part)(page))
+        with pytest.raises(RuntimeError, match="already deleted"):
+            page.show_conversation(OpenConversation(session, screen.desk._clock, screen.desk.library))
+        assert screen.editor.toPlainText() == ""
+        assert page._drafts._wanted.id == page._conversation.id == first
+        await screen.idle()
+        assert (await screen.engine.store.load_draft(None)).text == "half a thought"
+
+    on_screen(work, answers())
+
+
+def test_a_waiting_message_that_is_edited_stays_with_its_conversation(on_screen):
+    go, reached = asyncio.Event(), asyncio.Event()
+
+    async def work(screen):
+        screen.write("begin")
+        screen.press("Send")
+        await reached.wait()
+        first = screen.conversation
+        screen.write("one")
+        QTest.keyClick(screen.editor, Qt.Key.Key_Return)
+        await until(lambda: first.conduct.waiting)
+        (row,) = screen.window.page.conduct.waiting.rows
+        QTest.keyClick(row, Qt.Key.Key_Return)
+        QTest.keyClicks(screen.window.focusWidget(), " more")
+        await _new(screen)
+        assert screen.editor.toPlainText() == ""
+        await show(screen, first.id)
+        assert screen.editor.toPlainText() == "one more"
+        screen.press("Stop")
+        await until(lambda: not screen.conversation.working)
+        await screen.idle()
+
+    on_screen(work, Turn(ContentDelta("first"), Wait(go, reached)))
 
 
 async def _new(screen):

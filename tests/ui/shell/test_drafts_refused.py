@@ -145,6 +145,70 @@ def test_what_comes_back_to_a_conversation_that_is_gone_is_kept_all_the_same(on_
     on_screen(work)
 
 
+async def forget(screen, conversation_id):
+    """The conversation goes away, as with a file that is replaced."""
+    await screen.engine.store.delete_conversation(conversation_id)
+    await screen.engine.store.purge_conversation(conversation_id)
+
+
+def test_what_is_written_in_a_conversation_that_is_gone_goes_behind_the_draft_of_new_ones(on_screen):
+    async def work(screen):
+        kept_drafts = screen.desk.library.drafts
+        await screen.say("One")
+        gone = screen.conversation
+        await new_conversation(screen)
+        await kept_drafts.keep(screen.conversation, KeptDraft("a plan", []))
+        await forget(screen, gone.id)
+        for written in ("half", "half a thought"):
+            await kept_drafts.keep(gone, KeptDraft(written, []))
+        assert await on_disk(screen, None) == "a plan\n\nhalf a thought"
+        await kept_drafts.give_back(gone.id, Message.user("handed back"))
+        assert await on_disk(screen, None) == "a plan\n\nhalf a thought\n\nhanded back"
+
+    on_screen(work, answers())
+
+
+def test_what_comes_back_to_a_conversation_that_is_gone_outlasts_what_is_written_in_a_new_one(on_screen):
+    async def work(screen):
+        new = screen.conversation
+        screen.write("a")
+        await until(lambda: screen.kept_draft() == "a")
+        await screen.desk.library.drafts.give_back("f" * 32, Message.user("handed back"))
+        screen.write(" plan")
+        await until(lambda: screen.kept_draft() == "a plan")
+        assert await on_disk(screen, None) == "a plan\n\nhanded back"
+        screen.press("Send")
+        await until(lambda: not new.is_empty and not new.working)
+        screen.write("and then")
+        await until(lambda: screen.kept_draft() == "and then")
+        assert await on_disk(screen, new.id) == "and then"
+        await new_conversation(screen)
+        assert screen.editor.toPlainText() == "handed back"
+        screen.write(", once")
+        await until(lambda: screen.kept_draft() == "handed back, once")
+        assert await on_disk(screen, None) == "handed back, once"
+
+    on_screen(work, answers())
+
+
+def test_what_the_disk_refused_of_a_conversation_that_is_gone_since_stays_when_more_comes_back(on_screen, monkeypatch):
+    async def work(screen):
+        kept_drafts = screen.desk.library.drafts
+        await screen.say("One")
+        gone = screen.conversation
+        await new_conversation(screen)
+        with monkeypatch.context() as full:
+            full.setattr(Store, "save_draft", refuse)
+            with pytest.raises(DiskFull):
+                await kept_drafts.keep(gone, KeptDraft("half a thought", []))
+        await forget(screen, gone.id)
+        await kept_drafts.give_back(gone.id, Message.user("handed back"))
+        assert await on_disk(screen, None) == "half a thought\n\nhanded back"
+        assert kept_drafts.refused == ()
+
+    on_screen(work, answers())
+
+
 def test_a_message_that_is_refused_goes_behind_what_was_written_since(on_screen, monkeypatch):
     async def refused(*_):
         raise WrongUse("It cannot be sent.")
@@ -330,6 +394,69 @@ def test_what_is_written_is_kept_at_once_while_another_draft_is(on_screen):
     on_screen(work, answers())
 
 
+def test_what_the_disk_refused_goes_to_its_own_conversation_when_the_screen_is_lost(on_screen, monkeypatch):
+    async def work(screen):
+        await screen.say("One")
+        first, kept_drafts = screen.conversation, screen.desk.library.drafts
+        await new_conversation(screen)
+        await screen.say("Two")
+        with monkeypatch.context() as full:
+            full.setattr(Store, "save_draft", refuse)
+            with pytest.raises(DiskFull):
+                await kept_drafts.keep(first, KeptDraft("of the first", []))
+            with pytest.raises(DiskFull):
+                await kept_drafts.give_back(first, Message.user("handed back"))
+            screen.write("of the second")
+            assert not screen.desk.save_at_once()
+        assert screen.desk.save_at_once()
+        assert await on_disk(screen, screen.conversation.id) == "of the second"
+        assert await on_disk(screen, first.id) == "of the first\n\nhanded back"
+        assert kept_drafts.refused == ()
+
+    on_screen(work, answers(), answers())
+
+
+def test_a_draft_that_is_just_being_kept_when_the_screen_is_lost_stays(on_screen, monkeypatch):
+    async def work(screen):
+        await screen.say("One")
+        first, kept_drafts = screen.conversation, screen.desk.library.drafts
+        await new_conversation(screen)
+        asked, answered = asyncio.Event(), asyncio.Event()
+
+        async def refuse_late(*_, **__):
+            asked.set()
+            await answered.wait()
+            raise DiskFull("The disk is full.")
+
+        with monkeypatch.context() as full:
+            full.setattr(Store, "save_draft", refuse_late)
+            keeping = asyncio.ensure_future(kept_drafts.keep(first, KeptDraft("of the first", [])))
+            await asked.wait()
+        saved = screen.desk.save_at_once()
+        answered.set()
+        with pytest.raises(DiskFull):
+            await keeping
+        assert saved
+        assert await on_disk(screen, first.id) == "of the first"
+
+    on_screen(work, answers())
+
+
+def test_a_conversation_that_the_disk_refuses_keeps_no_draft_from_it_when_the_screen_is_lost(on_screen, monkeypatch):
+    async def work(screen):
+        await screen.say("One")
+        first = screen.conversation
+        with monkeypatch.context() as full:
+            full.setattr(Store, "update_conversation", refuse)
+            screen.desk.library.rename(first.id, "Another title")
+            await until(lambda: screen.engine.unsaved)
+            screen.write("half a thought")
+            assert not screen.desk.save_at_once()
+        assert await on_disk(screen, first.id) == "half a thought"
+
+    on_screen(work, answers())
+
+
 def test_a_screen_that_is_lost_before_a_draft_is_loaded_costs_none(on_screen):
     async def work(screen):
         await screen.say("One")
@@ -350,6 +477,29 @@ def test_a_screen_that_is_lost_before_a_draft_is_loaded_costs_none(on_screen):
         screen.desk.library.open(first)
         await until(lambda: len(saved) == 2)
         assert saved == [True, True]
+        assert await on_disk(screen, first) == "half a thought\n\nand more"
+
+    on_screen(work, answers())
+
+
+def test_a_screen_that_is_lost_after_the_disk_refused_to_read_a_draft_costs_none(on_screen, monkeypatch):
+    async def work(screen):
+        await screen.say("One")
+        first, drafts = screen.conversation.id, screen.window.page._drafts
+        screen.write("half a thought")
+        await until(lambda: screen.kept_draft() == "half a thought")
+        await new_conversation(screen)
+        with monkeypatch.context() as unreadable:
+            unreadable.setattr(Store, "load_draft", refuse)
+            screen.desk.library.open(first)
+            await until(lambda: screen.conversation.id == first)
+            await until(lambda: "The disk is full." in " ".join(screen.words(screen.banners)))
+            screen.editor.setPlainText("and more")
+            assert not drafts.is_loaded
+            # What was kept is not read, so nothing may be written in its place.
+            assert not screen.desk.save_at_once()
+            assert screen.editor.toPlainText() == "and more"
+        assert screen.desk.save_at_once()
         assert await on_disk(screen, first) == "half a thought\n\nand more"
 
     on_screen(work, answers())

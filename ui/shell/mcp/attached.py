@@ -9,12 +9,12 @@ from ui.bridge.drafts import DraftResource, KeptDraft
 from ui.bridge.pictures import Pictures
 from ui.composer.offers.attached import PendingResource, WordsOf
 from ui.composer.offers.chip_row import Attached, PastedText
-from ui.composer.pictures import PendingPicture
+from ui.composer.pictures import PendingPicture, UnreadPicture
 
 
 def servers_of(attached: Iterable[Attached]) -> tuple[UntrustedSource, ...]:
     """The servers of tools from which something of it came, each once."""
-    sources = [each for each in attached if not isinstance(each, PastedText) and each.server]
+    sources = [each for each in attached if not isinstance(each, PastedText | UnreadPicture) and each.server]
     return tuple(dict.fromkeys(UntrustedSource("mcp", each.server, each.server_id) for each in sources))
 
 
@@ -27,7 +27,8 @@ def draft_of(text: str, attached: Sequence[Attached]) -> KeptDraft:
         if isinstance(each, PendingResource)
     )
     pasted = tuple(each.text for each in attached if isinstance(each, PastedText))
-    return KeptDraft(text, pictures, resources, servers_of(attached), pasted)
+    unread = tuple(each.image for each in attached if isinstance(each, UnreadPicture))
+    return KeptDraft(text, pictures, resources, servers_of(attached), pasted, unread)
 
 
 def attached_of(draft: KeptDraft) -> list[Attached]:
@@ -37,11 +38,15 @@ def attached_of(draft: KeptDraft) -> list[Attached]:
         PendingResource(each.server, each.title, each.uri, each.text, each.server_id) for each in draft.resources
     ]
     pasted = [PastedText(text) for text in draft.pasted]
-    return [*pasted, *pictures, *resources, *(WordsOf(each.name, each.id) for each in draft.outside)]
+    unread = [UnreadPicture(image) for image in draft.unread]
+    return [*pasted, *pictures, *unread, *resources, *(WordsOf(each.name, each.id) for each in draft.outside)]
 
 
 async def blocks_of(text: str, attached: Sequence[Attached], pictures: Pictures) -> list[Block]:
-    """As a message: what came from a server stands in blocks of its own that say so. Raises StorageFailed."""
+    """As a message: what came from a server stands in blocks of its own that say so.
+
+    Raises StorageFailed, and ImageRefused for a picture that could not be read and is known to be gone by now.
+    """
     whole = "\n\n".join(
         [part for part in (text, *(each.text for each in attached if isinstance(each, PastedText))) if part]
     )
@@ -55,6 +60,8 @@ async def blocks_of(text: str, attached: Sequence[Attached], pictures: Pictures)
                     Text(text=f"\n\n[The next picture, “{each.name}”, is from the server “{each.server}”.]\n")
                 )
             blocks.append(await pictures.keep(each.taken, each.name))
+        elif isinstance(each, UnreadPicture):
+            blocks.append(await pictures.keep(await pictures.again(each.image), each.image.name or ""))
     return blocks
 
 

@@ -1,6 +1,11 @@
-"""Who listens to a ledger and fails: the writing goes on, and the others hear of it."""
+"""Listeners of a ledger that fail: the writing goes on, and the others hear of it. What is written at the very end."""
 
+import asyncio
+import threading
 from pathlib import Path
+from typing import Literal
+
+import pytest
 
 from desktop_agent.engine.ledger import Ledger
 from desktop_agent.vocabulary.errors import StorageFailed
@@ -26,3 +31,62 @@ async def test_listeners_that_raise_end_nothing(tmp_path: Path) -> None:
         assert heard == [DISK, None]
         assert [each.text for each in (await shaky.store.load(ledger.record.id)).messages] == ["kept"]
         await ledger.close()
+
+
+def write_at_once(ledger: Ledger) -> BaseException | None:
+    """On a loop of its own, while that of the test stands still; what it raised."""
+    raised: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            asyncio.run(ledger.write_at_once())
+        except StorageFailed as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    return raised[0] if raised else None
+
+
+@pytest.mark.parametrize("wait", ["gate", "late_gate"])
+async def test_what_is_being_written_when_the_loop_stands_still_is_written_once(
+    tmp_path: Path, wait: Literal["gate", "late_gate"]
+) -> None:
+    """Nobody hears any more whether the disk took it."""
+    async with shaky_store(tmp_path) as shaky:
+        ledger = Ledger(shaky, record(), is_new=True)  # type: ignore[arg-type]
+        await ledger.commit(Message.user("one"))
+        gate = asyncio.Event()
+        shaky.reached.clear()
+        setattr(shaky, wait, gate)
+        writing = asyncio.create_task(ledger.commit(Message.user("two")))
+        await shaky.reached.wait()
+        setattr(shaky, wait, None)
+        ledger.change_record(title="three")
+        shaky.refuse = DISK
+        assert write_at_once(ledger) is DISK
+        shaky.refuse = None
+        assert write_at_once(ledger) is None
+        loaded = await shaky.store.load(ledger.record.id)
+        assert [each.text for each in loaded.messages] == ["one", "two"]
+        assert loaded.record.title == "three"
+        gate.set()
+        await writing
+        await ledger.close()
+        assert [each.text for each in (await shaky.store.load(ledger.record.id)).messages] == ["one", "two"]
+
+
+async def test_a_conversation_that_is_being_begun_when_the_loop_stands_still_has_a_place(tmp_path: Path) -> None:
+    async with shaky_store(tmp_path) as shaky:
+        ledger = Ledger(shaky, record(), is_new=True)  # type: ignore[arg-type]
+        gate = shaky.late_gate = asyncio.Event()
+        writing = asyncio.create_task(ledger.commit(Message.user("one")))
+        await shaky.reached.wait()
+        shaky.late_gate = None
+        assert write_at_once(ledger) is None
+        assert not ledger.is_new
+        gate.set()
+        await writing
+        await ledger.close()
+        assert [each.text for each in (await shaky.store.load(ledger.record.id)).messages] == ["one"]
