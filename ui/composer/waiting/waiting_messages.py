@@ -89,8 +89,8 @@ class WaitingMessages(QWidget):
         return row
 
     def _take_away(self, row: WaitingRow) -> None:
-        if row.text is not None:
-            self.text_left.emit(row.text)
+        if row.changed_text is not None:
+            self.text_left.emit(row.changed_text)
         self._list.column.removeWidget(row)
         row.hide()
         row.deleteLater()

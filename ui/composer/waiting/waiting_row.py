@@ -33,6 +33,8 @@ class WaitingRow(QFrame):
         super().__init__(parent)
         self._message = message
         self._editor: FewLines | None = None
+        self._unchanged = ""
+        """What the editor said at first: not always letter by letter what the message says."""
         self._below: QWidget | None = None
         self._text = ElidedLabel()
         self._controls = RowControls(themes)
@@ -41,9 +43,10 @@ class WaitingRow(QFrame):
         self.show_message(message, is_first=True, is_last=True)
 
     @property
-    def text(self) -> str | None:
-        """What is being written instead; None while nothing is."""
-        return None if self._editor is None else self._editor.toPlainText()
+    def changed_text(self) -> str | None:
+        """What is being written instead; None while nothing else is."""
+        text = self._unchanged if self._editor is None else self._editor.toPlainText()
+        return None if text == self._unchanged else text
 
     def show_message(self, message: WaitingMessage, *, is_first: bool, is_last: bool) -> None:
         """What it says now, and whether it can go up or down."""
@@ -61,6 +64,7 @@ class WaitingRow(QFrame):
             return
         self._editor = FewLines(self.tr("Text of the waiting message"), EDITOR_LINES)
         self._editor.setPlainText(self._message.text)
+        self._unchanged = self._editor.toPlainText()
         self._editor.moveCursor(self._editor.textCursor().MoveOperation.End)
         self._editor.given.connect(self._keep)
         foot = QHBoxLayout()
@@ -102,11 +106,10 @@ class WaitingRow(QFrame):
         self.when_chosen.emit("idle" if self._message.when == "soon" else "soon")
 
     def _keep(self) -> None:
-        if self._editor is not None:
-            text = self._editor.toPlainText()
-            self._leave()
-            if text != self._message.text:
-                self.reworded.emit(text)
+        text = self.changed_text
+        self._leave()
+        if text is not None:
+            self.reworded.emit(text)
 
     def _leave(self) -> None:
         if self._below is not None:
