@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from ui.bridge.conduct.conduct import WaitingMessage
 from ui.composer.waiting.message_line import MessageLine
@@ -69,7 +69,7 @@ class WaitingRow(QFrame):
         self._editor.given.connect(self._keep)
         foot = QHBoxLayout()
         foot.addStretch(1)
-        foot.addWidget(button(self.tr("Cancel"), self._leave))
+        foot.addWidget(button(self.tr("Cancel"), self.end_editing))
         foot.addWidget(button(self.tr("Save"), self._keep, "primary"))
         self._below = QWidget()
         below = QVBoxLayout(self._below)
@@ -82,6 +82,18 @@ class WaitingRow(QFrame):
         self._below.show()
         self._editor.setFocus()
 
+    def end_editing(self) -> None:
+        """Forget what is being written instead."""
+        if self._below is None:
+            return
+        focused = QApplication.focusWidget()
+        if focused is not None and self._below.isAncestorOf(focused):
+            self.setFocus()
+        self._box.removeWidget(self._below)
+        self._below.hide()
+        self._below.deleteLater()
+        self._editor, self._below = None, None
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """The keys of the row."""
         alt = bool(event.modifiers() & Qt.KeyboardModifier.AltModifier)
@@ -92,7 +104,7 @@ class WaitingRow(QFrame):
             case Qt.Key.Key_Return | Qt.Key.Key_Enter | Qt.Key.Key_F2:
                 self.begin_editing()
             case Qt.Key.Key_Escape if self._editor is not None:
-                self._leave()
+                self.end_editing()
             case Qt.Key.Key_Delete | Qt.Key.Key_Backspace:
                 self.removed.emit()
             case Qt.Key.Key_Up:
@@ -107,17 +119,9 @@ class WaitingRow(QFrame):
 
     def _keep(self) -> None:
         text = self.changed_text
-        self._leave()
+        self.end_editing()
         if text is not None:
             self.reworded.emit(text)
-
-    def _leave(self) -> None:
-        if self._below is not None:
-            self.setFocus()
-            self._box.removeWidget(self._below)
-            self._below.hide()
-            self._below.deleteLater()
-            self._editor, self._below = None, None
 
     def _build(self) -> None:
         self.setProperty("kind", "chip")
