@@ -95,6 +95,7 @@ class ConversationPage(QObject):
         """
         # What is to be sent when it is ready is not sent any more.
         self.composer.leave()
+        self.conduct.hand_back()
         async with self._sending:
             # What was taken out of the composer is in its conversation, or in the composer again.
             is_whole = await self._drafts.settled()
@@ -170,6 +171,7 @@ class ConversationPage(QObject):
 
     def _written_here(self) -> KeptDraft:
         every = [*((text, attached) for text, attached, _ in self._early), self.composer.draft()]
+        every += [(text, []) for text in self.conduct.written]
         every = [each for each in every if each not in self._kept_early]
         text = "\n\n".join(text for text, _ in every if text)
         return draft_of(text, [each for _, attached in every for each in attached])

@@ -141,8 +141,8 @@ class Conduct(QObject):
 
     def answer(self, question_id: str, answer: Iterable[str]) -> None:
         """Nothing happens where it has ended by then. Raises WrongUse for what is no answer; it stays open then."""
-        self._session.questions.answer(question_id, answer)
-        self.questions_changed.emit()
+        if self._session.questions.answer(question_id, answer):
+            self.questions_changed.emit()
 
     def leave_unanswered(self, question_id: str) -> None:
         """The agent goes on without an answer."""

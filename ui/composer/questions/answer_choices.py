@@ -57,8 +57,18 @@ class AnswerChoices(QWidget):
     def answer(self) -> Sequence[str]:
         """What is chosen and written; nothing yet where that is empty."""
         chosen = [choice for choice, box in zip(self._question.choices, self._boxes, strict=True) if box.isChecked()]
-        own = self._own.toPlainText().strip() if self._own is not None else ""
+        own = self.own_words
         return [*chosen, own] if own else chosen
+
+    @property
+    def own_words(self) -> str:
+        """What is written of the person's own."""
+        return self._own.toPlainText().strip() if self._own is not None else ""
+
+    def clear_own_words(self) -> None:
+        """Begin anew to write."""
+        if self._own is not None:
+            self._own.clear()
 
     @property
     def takes_numbers(self) -> bool:
@@ -89,8 +99,8 @@ class AnswerChoices(QWidget):
         return worded
 
     def _on_chosen(self, chosen: bool) -> None:  # noqa: FBT001 - a slot
-        if chosen and not self._question.several and self._own is not None:
-            self._own.clear()
+        if chosen and not self._question.several:
+            self.clear_own_words()
         self.changed.emit()
 
     def _on_written(self) -> None:

@@ -27,11 +27,15 @@ class QuestionCard(QFrame):
     answered = Signal(str, list)
     """A question's id, and the answer: choices, then words of the person's own."""
     skipped = Signal(str)
+    text_left = Signal(str)
+    """What was written for an answer that was not given."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._question: OpenQuestion | None = None
         self._choices: AnswerChoices | None = None
+        self._is_giving = False
+        """The answer is on its way: where it is taken, the card goes before that returns."""
         self._title = label(kind="small")
         self._words = label(wrap=True)
         self._asked = ScrolledColumn(SPACE_S, most=lambda: MOST_HEIGHT * themes.zoom // 100)
@@ -65,6 +69,18 @@ class QuestionCard(QFrame):
         self.setVisible(first is not None)
         if first is not None and had_focus:
             self.take_focus()
+
+    @property
+    def own_words(self) -> str:
+        """What is being written for an answer."""
+        return "" if self._choices is None else self._choices.own_words
+
+    def hand_back(self) -> None:
+        """Let go what is being written for an answer."""
+        words = self.own_words
+        if words and self._choices is not None:
+            self._choices.clear_own_words()
+            self.text_left.emit(words)
 
     def take_focus(self) -> None:
         """The person wants to answer."""
@@ -112,6 +128,8 @@ class QuestionCard(QFrame):
         self._hint.setText(words)
 
     def _take_away(self) -> None:
+        if not self._is_giving:
+            self.hand_back()
         if self._choices is not None:
             self._asked.column.removeWidget(self._choices)
             self._choices.hide()
@@ -123,7 +141,9 @@ class QuestionCard(QFrame):
 
     def _give(self) -> None:
         if self._question is not None and self._choices is not None and self._choices.answer:
+            self._is_giving = True
             self.answered.emit(self._question.id, list(self._choices.answer))
+            self._is_giving = False
 
     def _leave(self) -> None:
         if self._question is not None:

@@ -28,7 +28,7 @@ class WaitingMessages(QWidget):
     send_requested = Signal()
     """Nothing works; what waits shall be sent now."""
     text_left = Signal(str)
-    """What was being written instead of a message that is gone by now."""
+    """What was being written instead of a message, and is not any more."""
     walked_out = Signal()
     """Below the last one."""
 
@@ -54,6 +54,17 @@ class WaitingMessages(QWidget):
         if tuple(messages) != self._messages:
             self._change(tuple(messages))
         self.setVisible(bool(messages))
+
+    @property
+    def changed_texts(self) -> tuple[str, ...]:
+        """What is being written instead of messages that wait."""
+        return tuple(row.changed_text for row in self.rows if row.changed_text is not None)
+
+    def hand_back(self) -> None:
+        """Let go what is being written instead of them: they wait on as they are."""
+        for row in self.rows:
+            self._hand_back(row)
+            row.end_editing()
 
     def take_focus(self) -> None:
         """The person wants to do something about the first."""
@@ -89,11 +100,14 @@ class WaitingMessages(QWidget):
         return row
 
     def _take_away(self, row: WaitingRow) -> None:
-        if row.text is not None:
-            self.text_left.emit(row.text)
+        self._hand_back(row)
         self._list.column.removeWidget(row)
         row.hide()
         row.deleteLater()
+
+    def _hand_back(self, row: WaitingRow) -> None:
+        if row.changed_text is not None:
+            self.text_left.emit(row.changed_text)
 
     def _place(self, message_id: str) -> int:
         return next(at for at, message in enumerate(self._messages) if message.id == message_id)

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from ui.bridge.conduct.conduct import WaitingMessage
 from ui.composer.waiting.message_line import MessageLine
@@ -33,6 +33,8 @@ class WaitingRow(QFrame):
         super().__init__(parent)
         self._message = message
         self._editor: FewLines | None = None
+        self._unchanged = ""
+        """What the editor said at first: not always letter by letter what the message says."""
         self._below: QWidget | None = None
         self._text = ElidedLabel()
         self._controls = RowControls(themes)
@@ -41,9 +43,10 @@ class WaitingRow(QFrame):
         self.show_message(message, is_first=True, is_last=True)
 
     @property
-    def text(self) -> str | None:
-        """What is being written instead; None while nothing is."""
-        return None if self._editor is None else self._editor.toPlainText()
+    def changed_text(self) -> str | None:
+        """What is being written instead; None while nothing else is."""
+        text = self._unchanged if self._editor is None else self._editor.toPlainText()
+        return None if text == self._unchanged else text
 
     def show_message(self, message: WaitingMessage, *, is_first: bool, is_last: bool) -> None:
         """What it says now, and whether it can go up or down."""
@@ -61,11 +64,12 @@ class WaitingRow(QFrame):
             return
         self._editor = FewLines(self.tr("Text of the waiting message"), EDITOR_LINES)
         self._editor.setPlainText(self._message.text)
+        self._unchanged = self._editor.toPlainText()
         self._editor.moveCursor(self._editor.textCursor().MoveOperation.End)
         self._editor.given.connect(self._keep)
         foot = QHBoxLayout()
         foot.addStretch(1)
-        foot.addWidget(button(self.tr("Cancel"), self._leave))
+        foot.addWidget(button(self.tr("Cancel"), self.end_editing))
         foot.addWidget(button(self.tr("Save"), self._keep, "primary"))
         self._below = QWidget()
         below = QVBoxLayout(self._below)
@@ -78,6 +82,18 @@ class WaitingRow(QFrame):
         self._below.show()
         self._editor.setFocus()
 
+    def end_editing(self) -> None:
+        """Forget what is being written instead."""
+        if self._below is None:
+            return
+        focused = QApplication.focusWidget()
+        if focused is not None and self._below.isAncestorOf(focused):
+            self.setFocus()
+        self._box.removeWidget(self._below)
+        self._below.hide()
+        self._below.deleteLater()
+        self._editor, self._below = None, None
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """The keys of the row."""
         alt = bool(event.modifiers() & Qt.KeyboardModifier.AltModifier)
@@ -88,7 +104,7 @@ class WaitingRow(QFrame):
             case Qt.Key.Key_Return | Qt.Key.Key_Enter | Qt.Key.Key_F2:
                 self.begin_editing()
             case Qt.Key.Key_Escape if self._editor is not None:
-                self._leave()
+                self.end_editing()
             case Qt.Key.Key_Delete | Qt.Key.Key_Backspace:
                 self.removed.emit()
             case Qt.Key.Key_Up:
@@ -102,19 +118,10 @@ class WaitingRow(QFrame):
         self.when_chosen.emit("idle" if self._message.when == "soon" else "soon")
 
     def _keep(self) -> None:
-        if self._editor is not None:
-            text = self._editor.toPlainText()
-            self._leave()
-            if text != self._message.text:
-                self.reworded.emit(text)
-
-    def _leave(self) -> None:
-        if self._below is not None:
-            self.setFocus()
-            self._box.removeWidget(self._below)
-            self._below.hide()
-            self._below.deleteLater()
-            self._editor, self._below = None, None
+        text = self.changed_text
+        self.end_editing()
+        if text is not None:
+            self.reworded.emit(text)
 
     def _build(self) -> None:
         self.setProperty("kind", "chip")

@@ -22,8 +22,6 @@ from ui.shell.banners import BannerArea
 class ConductControls(QObject):
     """Puts the mode picker into the composer, and the rest into `above`, which belongs over it."""
 
-    """One that was not seen yet."""
-
     def __init__(self, themes: ThemeSource, composer: Composer, banners: BannerArea, parent: QObject) -> None:
         super().__init__(parent)
         self._composer = composer
@@ -50,6 +48,16 @@ class ConductControls(QObject):
         self.look_at_modes()
         self._show_waiting()
         self._show_questions()
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """What is being written here, and would be lost with the window."""
+        return tuple(filter(None, (*self.waiting.changed_texts, self.questions.own_words)))
+
+    def hand_back(self) -> None:
+        """Hand what is being written here to the composer, which has it kept."""
+        self.waiting.hand_back()
+        self.questions.hand_back()
 
     def look_at_modes(self) -> None:
         """Show which there are, which holds, and which the agent asks for, as they are now."""
@@ -159,3 +167,4 @@ class ConductControls(QObject):
         self.waiting.walked_out.connect(self._composer.editor.setFocus)
         self.questions.answered.connect(self._answer)
         self.questions.skipped.connect(self._skip)
+        self.questions.text_left.connect(self._composer.give_back)

@@ -5,6 +5,7 @@ from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QVBoxLayout, QWid
 
 from ui.bridge.conduct.conduct import WaitingMessage
 from ui.composer.waiting.waiting_messages import WaitingMessages
+from ui.look.parts.few_lines import FewLines
 from ui.look.style import apply_look
 from ui.look.theme import ThemeSource
 
@@ -120,4 +121,4 @@ def test_the_menu_does_what_the_buttons_do(qtbot, page, qt_messages):
         each.trigger()
     assert done == [("2", 0), ("2", 2), ("2",)]
     edit.trigger()
-    assert second.text == WORDS
+    assert second.findChild(FewLines).toPlainText() == WORDS

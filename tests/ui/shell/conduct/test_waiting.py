@@ -255,6 +255,24 @@ def test_what_is_being_changed_while_it_is_delivered_is_not_lost(on_screen, held
     on_screen(work, *held.turns(Turn(ContentDelta("second"))))
 
 
+def test_what_was_not_changed_is_delivered_and_not_handed_back(on_screen, held):
+    async def work(screen):
+        await held.begin(screen)
+        # The editor has another space than the message.
+        await steer(screen, "one")
+        (entry,) = screen.conversation.conduct._session.queue.entries
+        screen.conversation.conduct.reword(entry.id, "10\xa0%")
+        (row,) = screen.window.page.conduct.waiting.rows
+        QTest.keyClick(row, Qt.Key.Key_Return)
+        QTest.keyClicks(editor_in(screen), "s")
+        QTest.keyClick(editor_in(screen), Qt.Key.Key_Backspace)
+        await held.end(screen)
+        assert prompts(screen) == ["begin", "10\xa0%"]
+        assert screen.editor.toPlainText() == ""
+
+    on_screen(work, *held.turns(Turn(ContentDelta("second"))))
+
+
 def test_stop_hands_them_back_to_the_editor(on_screen, held):
     async def work(screen):
         await held.begin(screen)

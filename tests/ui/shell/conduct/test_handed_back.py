@@ -1,0 +1,171 @@
+"""What was being written for an answer, or instead of a message that waits, is not lost when its place goes."""
+
+import asyncio
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.ui.bridge.in_loop import until
+from tests.ui.shell.conduct.test_questions import ASKS, COLOURS, asks, card, own
+from tests.ui.shell.conduct.test_waiting import Held, editor_in, prompts, steer
+from tests.ui.shell.test_drafts import _new as new_conversation
+from tests.ui.shell.test_drafts import show
+
+SEVERAL = {**COLOURS, "several": True}
+
+
+@pytest.fixture
+def held():
+    return Held()
+
+
+async def write_half_an_answer(screen):
+    screen.write("paint it")
+    screen.press("Send")
+    await until(lambda: card(screen))
+    QTest.keyClicks(own(screen), "half an")
+
+
+async def change_a_waiting_message(screen, held):
+    await held.begin(screen)
+    await steer(screen, "one")
+    (row,) = screen.window.page.conduct.waiting.rows
+    QTest.keyClick(row, Qt.Key.Key_Return)
+    QTest.keyClicks(editor_in(screen), " more")
+
+
+async def stop(screen):
+    screen.press("Stop")
+    await until(lambda: not screen.conversation.working)
+    await screen.idle()
+
+
+def questions(screen):
+    return screen.conversation.conduct._session.questions
+
+
+async def on_disk(screen, conversation_id):
+    return (await screen.engine.store.load_draft(conversation_id)).text
+
+
+async def leave_and_come_back(screen, words):
+    first = screen.conversation.id
+    await new_conversation(screen)
+    await until(lambda: screen.window.page._drafts._shown is screen.conversation)
+    assert screen.editor.toPlainText() == ""
+    await until_kept(screen, first, words)
+    await show(screen, first)
+    assert screen.editor.toPlainText() == words
+    await stop(screen)
+
+
+async def until_kept(screen, conversation_id, words):
+    async with asyncio.timeout(30):
+        while await on_disk(screen, conversation_id) != words:
+            await screen.idle()
+
+
+def test_half_an_answer_comes_back_where_the_question_was_answered_elsewhere(on_screen):
+    async def work(screen):
+        await write_half_an_answer(screen)
+        (question,) = questions(screen).open_questions
+        questions(screen).answer(question.question_id, "red")
+        await until(lambda: card(screen) is None)
+        assert screen.editor.toPlainText() == "half an"
+        await until(lambda: not screen.conversation.working)
+
+    on_screen(work, asks(COLOURS), Turn(ContentDelta("ok")), defaults=ASKS)
+
+
+def test_so_does_an_answer_that_was_given_a_moment_too_late(on_screen):
+    async def work(screen):
+        await write_half_an_answer(screen)
+        (question,) = questions(screen).open_questions
+        questions(screen).answer(question.question_id, "red")
+        screen.press("Answer")
+        await until(lambda: card(screen) is None)
+        assert screen.editor.toPlainText() == "half an"
+        await until(lambda: not screen.conversation.working)
+
+    on_screen(work, asks(COLOURS), Turn(ContentDelta("ok")), defaults=ASKS)
+
+
+def test_an_answer_that_was_given_does_not_come_back(on_screen):
+    async def work(screen):
+        await write_half_an_answer(screen)
+        screen.press("Answer")
+        assert card(screen) is None
+        assert screen.editor.toPlainText() == ""
+        await until(lambda: not screen.conversation.working)
+
+    on_screen(work, asks(SEVERAL), Turn(ContentDelta("ok")), defaults=ASKS)
+
+
+def test_half_an_answer_comes_back_where_the_run_is_stopped(on_screen):
+    async def work(screen):
+        await write_half_an_answer(screen)
+        await stop(screen)
+        await until(lambda: card(screen) is None)
+        assert screen.editor.toPlainText() == "half an"
+
+    on_screen(work, asks(COLOURS), defaults=ASKS)
+
+
+def test_half_an_answer_goes_into_the_draft_of_its_own_conversation(on_screen):
+    async def work(screen):
+        await write_half_an_answer(screen)
+        await leave_and_come_back(screen, "half an")
+
+    on_screen(work, asks(COLOURS), defaults=ASKS)
+
+
+def test_a_changed_message_goes_into_the_draft_of_its_own_conversation(on_screen, held):
+    async def work(screen):
+        await change_a_waiting_message(screen, held)
+        await leave_and_come_back(screen, "one more")
+
+    on_screen(work, *held.turns())
+
+
+def test_the_end_of_the_program_keeps_half_an_answer(on_screen):
+    async def work(screen):
+        await write_half_an_answer(screen)
+        screen.editor.setPlainText("And this.")
+        await screen.desk._keep_draft()
+        assert await on_disk(screen, screen.conversation.id) == "And this.\n\nhalf an"
+        # Who keeps the window open finds it there, and once.
+        assert screen.editor.toPlainText() == "And this.\n\nhalf an"
+        assert own(screen).toPlainText() == ""
+        await screen.desk._keep_draft()
+        assert await on_disk(screen, screen.conversation.id) == "And this.\n\nhalf an"
+        await stop(screen)
+
+    on_screen(work, asks(COLOURS), defaults=ASKS)
+
+
+def test_the_end_of_the_program_keeps_what_is_being_changed(on_screen, held):
+    async def work(screen):
+        await change_a_waiting_message(screen, held)
+        screen.editor.setFocus()
+        await screen.desk._keep_draft()
+        assert await on_disk(screen, screen.conversation.id) == "one more"
+        assert editor_in(screen) is None
+        assert screen.editor.hasFocus()
+        await held.end(screen)
+        assert prompts(screen) == ["begin", "one"]
+        assert screen.editor.toPlainText() == "one more"
+
+    on_screen(work, *held.turns(Turn(ContentDelta("second"))))
+
+
+def test_a_screen_that_is_lost_costs_neither(on_screen, held):
+    async def work(screen):
+        await change_a_waiting_message(screen, held)
+        assert screen.desk.save_at_once()
+        assert await on_disk(screen, screen.conversation.id) == "one more"
+        await held.end(screen)
+
+    on_screen(work, *held.turns(Turn(ContentDelta("second"))))
