@@ -564,6 +564,8 @@ def test_nothing_is_sent_without_what_it_was_to_be_sent_with_also_where_other_th
         QApplication.sendPostedEvents()
         assert driver.sent == []
         assert driver.editor.toPlainText() == "Look"
+        # What came is drawn small too.
+        await asyncio.gather(*(each.task for each in attachments._held if each.task is not None))
 
     run(work())
 
