@@ -84,6 +84,7 @@ class FrameReader:
         self._is_on_every_chunk = False  # a finishReason with more behind it
         self._goes_on = False  # there is more behind a blockReason
         self._index: str | None = None
+        self._are_several = False  # other answers came beside the one that is read
 
     def read(self, frame: Frame) -> None:
         """Fold one frame in."""
@@ -166,14 +167,19 @@ class FrameReader:
             self._fail(data)
 
     def _first_of(self, candidates: Any) -> dict[str, Any] | None:
-        """The one answer that is read: with which number the server begins. One without a number is 0, or that one
-        where it stands alone."""
+        """The one answer that is read: with which number the server begins. One without a number is 0, or of the only
+        answer that there is."""
         found = [each for each in (candidates if is_array(candidates) else [candidates]) if is_object(each)]
-        if self._index is None and found:
-            self._index = min((str(each.get("index") or 0) for each in found), key=lambda index: (len(index), index))
-        if len(found) == 1 and found[0].get("index") is None:
+        if not found:
+            return None
+        numbers = [str(each.get("index") or 0) for each in found]
+        if self._index is None:
+            self._index = min(numbers, key=lambda index: (len(index), index))
+        is_unnumbered = len(found) == 1 and found[0].get("index") is None
+        self._are_several |= len(found) > 1 or (numbers[0] != self._index and not is_unnumbered)
+        if is_unnumbered and not self._are_several:
             return found[0]
-        return next((each for each in found if str(each.get("index") or 0) == self._index), None)
+        return next((each for each, number in zip(found, numbers, strict=True) if number == self._index), None)
 
     def _count(self, data: dict[str, Any]) -> None:
         """The last report counts; one of nothing but zeros and nulls says nothing."""

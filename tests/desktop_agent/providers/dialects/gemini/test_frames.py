@@ -339,6 +339,13 @@ def test_the_answer_that_is_read_may_stand_behind_one_without_a_number() -> None
     assert fold([sse(piece("a", 1), {"candidates": both}, piece(None, 1))]) == [text("a"), text("b"), *stop()]
 
 
+def test_one_without_a_number_is_the_first_where_there_are_several() -> None:
+    beside = {"candidates": piece("x", None)["candidates"] + piece("y", 2)["candidates"]}
+    for other in (piece("x", 0), piece("x", 2), beside):
+        stream = sse(piece("a", 1), other, piece("z", None), piece("b", 1), piece(None, None), piece(None, 1))
+        assert fold([stream]) == [text("a"), text("b"), *stop()]
+
+
 def test_ids_of_the_server_are_remembered() -> None:
     data = sse(
         chunk({"functionCall": {"name": "f", "id": "a"}}, {"functionCall": {"name": "f", "id": "b"}}),
