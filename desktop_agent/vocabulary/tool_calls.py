@@ -4,7 +4,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -219,6 +219,28 @@ Decision = Annotated[
     AllowOnce | AllowForConversation | AllowAlways | Deny | DenyAndStop,
     Field(discriminator="type"),
 ]
+
+
+def is_same_json(one: Any, other: Any) -> bool:
+    """Whether both are the same as JSON: for Python 1, 1.0 and True are equal."""
+    pairs: list[tuple[Any, Any]] = [(one, other)]
+    while pairs:
+        one, other = pairs.pop()
+        if one is other:
+            continue
+        if type(one) is not type(other):
+            return False
+        if isinstance(one, dict):
+            if one.keys() != other.keys():
+                return False
+            pairs.extend((value, other[name]) for name, value in cast("JsonObject", one).items())
+        elif isinstance(one, list):
+            if len(cast("list[Any]", one)) != len(other):
+                return False
+            pairs.extend(zip(cast("list[Any]", one), other, strict=True))
+        elif one != other:
+            return False
+    return True
 
 
 def call_digest(tool_identity: str, arguments: JsonObject) -> str:

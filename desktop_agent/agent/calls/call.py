@@ -12,7 +12,7 @@ from desktop_agent.vocabulary.blocks import JsonObject, ToolResult, ToolUse
 from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.engine_events import ApprovalRequested, ApprovalResolved
 from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.tool_calls import Effect, FileChanges, Preview, ToolClass
+from desktop_agent.vocabulary.tool_calls import Effect, FileChanges, Preview, ToolClass, is_same_json
 
 
 class Kind(Enum):
@@ -118,7 +118,7 @@ class Call:
     @property
     def effective_input(self) -> JsonObject | None:
         """What would run, where it is not what the model asked for."""
-        return None if self.input == self.use.input else self.input
+        return None if is_same_json(self.input, self.use.input) else self.input
 
     def take(self, arguments: JsonObject, digest: str | None = None) -> None:
         """Run with these arguments instead."""

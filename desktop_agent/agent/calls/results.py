@@ -13,6 +13,7 @@ from desktop_agent.tools.json_pieces import is_nested_deeper, json_pieces
 from desktop_agent.vocabulary.blocks import Image, Json, JsonObject, ResultPart, Text, ToolResult
 from desktop_agent.vocabulary.errors import AgentError, ToolFailed
 from desktop_agent.vocabulary.images import Base64Source, UrlSource
+from desktop_agent.vocabulary.tool_calls import is_same_json
 
 # Pictures are not cut, so they are bounded for themselves: characters of base64 in one result.
 PICTURE_CHARACTERS = 64_000_000
@@ -48,7 +49,7 @@ def with_edit_note(result: ToolResult, asked: JsonObject, ran: JsonObject) -> To
 
     The result keeps all of them, so that a stored conversation shows what ran.
     """
-    changed = {name: value for name, value in ran.items() if name not in asked or _json(asked[name]) != _json(value)}
+    changed = {name: value for name, value in ran.items() if name not in asked or not is_same_json(asked[name], value)}
     shown = {name: _short(value) for name, value in changed.items()}
     without = ", ".join(json.dumps(name, ensure_ascii=False) for name in asked if name not in ran)
     note = f"{EDITED} It ran with {json.dumps(shown, ensure_ascii=False)}" if changed else EDITED
@@ -59,11 +60,6 @@ def with_edit_note(result: ToolResult, asked: JsonObject, ran: JsonObject) -> To
     else:
         content = (Text(text=note), first, *rest)
     return result.model_copy(update={"content": content, "ran_with": ran})
-
-
-def _json(value: Any) -> str:
-    """To Python alone, 1 and true are equal."""
-    return json.dumps(value, sort_keys=True)
 
 
 def _short(value: Any) -> Any:

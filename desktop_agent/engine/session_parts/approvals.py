@@ -7,6 +7,7 @@ from desktop_agent.permissions.approvals import Approval, ApprovalBroker
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.engine_events import ApprovalRequested, EngineEvent
+from desktop_agent.vocabulary.tool_calls import is_same_json
 
 
 class ToldApprovals(ApprovalBroker):
@@ -20,7 +21,7 @@ class ToldApprovals(ApprovalBroker):
         """As in ApprovalBroker."""
         approval = super().open(tool_use, tool, *given, **named)
         if named.get("approval_id") is not None:
-            edited = None if approval.input == tool_use.input else approval.input
+            edited = None if is_same_json(approval.input, tool_use.input) else approval.input
             self._tell(
                 ApprovalRequested(
                     approval.approval_id,

@@ -13,7 +13,14 @@ from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
 from desktop_agent.vocabulary.engine_events import ApprovalRequested, ApprovalResolved, DoomLoopSuspected
 from desktop_agent.vocabulary.errors import WrongUse
-from desktop_agent.vocabulary.tool_calls import AllowAlways, AllowForConversation, AllowOnce, Deny, DenyAndStop
+from desktop_agent.vocabulary.tool_calls import (
+    AllowAlways,
+    AllowForConversation,
+    AllowOnce,
+    Deny,
+    DenyAndStop,
+    is_same_json,
+)
 
 _TAKEN_BACK = "The call was stopped before it was started."
 
@@ -120,7 +127,7 @@ class Asking:
         if resolution.rule is not None:
             self._scope.around.standing.add(resolution.rule)
         if resolution.allows:
-            self._allowed(call, approval, resolution)
+            self._allowed(call, resolution)
         else:
             self._not_allowed(call, resolution)
         call.answered.set()
@@ -129,21 +136,19 @@ class Asking:
         decision = resolution.decision
         message = decision.message if isinstance(decision, Deny | DenyAndStop) else ""
         word = decision.type if decision is not None else "withdrawn"
-        # By the digest too: to Python alone, 1 and true are equal.
-        is_as_asked = resolution.digest == approval.digest and resolution.input == call.use.input
-        changed = None if is_as_asked else resolution.input
+        changed = None if is_same_json(resolution.input, call.use.input) else resolution.input
         self._scope.emit(
             ApprovalResolved(
                 approval.approval_id, call.use.id, word, resolution.by, changed, message, resolution.digest
             )
         )
 
-    def _allowed(self, call: Call, approval: Approval, resolution: Resolution) -> None:
+    def _allowed(self, call: Call, resolution: Resolution) -> None:
         if resolution.by != "person":
             # What the rules say is looked at again before the start.
             return
         call.allowance = resolution.verdict
-        call.is_edited = resolution.edited and resolution.digest != approval.digest
+        call.is_edited = resolution.edited and not is_same_json(resolution.input, call.input)
         call.take(resolution.input, resolution.digest)
         decision = resolution.decision
         call.only_as_shown = isinstance(decision, AllowOnce) and not resolution.edited

@@ -1,14 +1,15 @@
 """What the person was shown is what happens."""
 
 import asyncio
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from desktop_agent.tools.schemas import JsonSchema
-from desktop_agent.tools.tool import RunningCall
-from desktop_agent.vocabulary.blocks import JsonObject, Outcome, Text, ToolUse
+from desktop_agent.tools.tool import RunningCall, Tool
+from desktop_agent.vocabulary.blocks import Outcome, Text, ToolUse
 from desktop_agent.vocabulary.engine_events import ApprovalResolved, ToolStarted
 from desktop_agent.vocabulary.tool_calls import (
     AllowAlways,
@@ -127,22 +128,20 @@ async def test_edited_arguments_are_what_runs_and_both_are_told() -> None:
     assert desk.uses[0].input == {"word": "asked"}
 
 
-async def test_true_in_place_of_1_is_an_edit_that_is_told() -> None:
-    async def run(given: JsonObject, _call: RunningCall) -> Any:
-        return (Text(text=repr(given["count"])),)
+@pytest.mark.parametrize(("asked", "edited"), [(1, True), (1, 1.0), (False, 0)])
+async def test_an_edit_to_what_only_python_takes_for_equal_is_told(asked: object, edited: object) -> None:
+    async def run(_given: object, _call: RunningCall) -> tuple[Text, ...]:
+        return (Text(text="done"),)
 
-    counting = replace(tool("act"), schema=JsonSchema({"type": "object"}), run=run)
-    desk = Desk(ToolUse(id="1", name="act", input={"count": 1}), tools=[counting])
+    act = Tool("act", "Acts.", JsonSchema({"type": "object"}), run)
+    desk = Desk(ToolUse(id="1", name="act", input={"word": asked}), tools=[act])
     running = desk.start()
     await desk.asked()
-    desk.decide(AllowOnce(edited_input={"count": True}))
+    desk.decide(AllowOnce(edited_input={"word": edited}))
     await running
     (resolved,) = desk.memory.of(ApprovalResolved)
-    assert resolved.effective_input is not None
-    assert resolved.effective_input["count"] is True
-    (words,) = desk.words
-    assert '"count": true' in words
-    assert words.endswith("True")
+    assert json.dumps(resolved.effective_input) == json.dumps({"word": edited})
+    assert "The person changed the arguments" in desk.words[0]
 
 
 async def test_allowing_a_tool_for_the_conversation_allows_what_waits_beside_it() -> None:

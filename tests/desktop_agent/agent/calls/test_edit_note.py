@@ -1,5 +1,9 @@
 """What a model is told of arguments that a person changed."""
 
+import json
+
+import pytest
+
 from desktop_agent.agent.calls.results import with_edit_note
 from desktop_agent.vocabulary.blocks import Json, Text, ToolResult
 
@@ -16,6 +20,12 @@ def told(asked, ran, result=RESULT):
 def test_only_what_is_other_than_asked_is_named():
     words = told({"path": "a", "content": "x"}, {"path": "a", "content": "é"})
     assert words == f'{BEGINS} It ran with {{"content": "é"}}\n\ndone'
+
+
+@pytest.mark.parametrize("ran", [True, 1.0])
+def test_what_only_python_takes_for_equal_is_named(ran: object) -> None:
+    words = told({"deep": [{"path": 1}], "same": 1}, {"deep": [{"path": ran}], "same": 1})
+    assert words == f'{BEGINS} It ran with {{"deep": [{{"path": {json.dumps(ran)}}}]}}\n\ndone'
 
 
 def test_what_was_taken_out_is_named():
