@@ -118,7 +118,7 @@ class SseDecoder:
         if self._failure is not None:
             raise self._failure
         line = bytes(self._waiting).strip()
-        is_begun = bool(self._name or self._data or line[:1] not in (b"", b":"))
+        is_begun = bool(self._name) or line[:1] not in (b"", b":")
         if self._waiting:
             self._line(bytes(self._waiting))
             self._waiting.clear()

@@ -222,6 +222,7 @@ def test_every_json_value_survives(value: object) -> None:
         (b'data: {"b"', True),
         (b"event: x", True),
         (b"event: x\n", True),
+        (b"data:\n", False),
     ],
 )
 def test_a_body_that_ends_in_the_middle_of_an_event_is_known(tail: bytes, is_cut: bool) -> None:
