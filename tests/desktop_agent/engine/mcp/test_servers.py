@@ -21,6 +21,7 @@ from desktop_agent.vocabulary.preferences import Mcp, Preferences, Providers
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from desktop_agent.vocabulary.tool_calls import AllowOnce
 from tests.desktop_agent.tools.mcp.stage import own_server, until
+from tests.frame.patience import PATIENCE
 
 SCRIPTED = Endpoint(id="scripted", title="Scripted", base_url="http://127.0.0.1:9/v1")
 
@@ -63,7 +64,7 @@ async def test_a_model_calls_a_tool_of_a_server_once_the_person_agrees(tmp_path)
 
 async def test_servers_run_while_they_are_wanted_and_no_longer(tmp_path):
     async with engine_with(tmp_path / "data", own()) as engine:
-        await engine.mcp.ready(None)
+        await engine.mcp.ready(None, PATIENCE)
         live = engine.mcp.server("own", None)
         assert live is not None
         assert live.is_running
@@ -80,7 +81,7 @@ async def test_a_tool_that_changes_is_told_also_over_a_restart(tmp_path):
     told: list[str] = []
     async with engine_with(tmp_path / "data", own()) as engine:
         engine.mcp.on_notice(lambda sentence: told.append(str(sentence)))
-        await engine.mcp.ready(None)
+        await engine.mcp.ready(None, PATIENCE)
         before = {tool.name: tool.identity for tool in engine.mcp.tools(None)}
         live = engine.mcp.server("own", None)
         assert live is not None
@@ -92,12 +93,12 @@ async def test_a_tool_that_changes_is_told_also_over_a_restart(tmp_path):
     # The server begins with the first description again, which is a change too.
     async with engine_with(tmp_path / "data", own()) as engine:
         engine.mcp.on_notice(lambda sentence: told.append(str(sentence)))
-        await engine.mcp.ready(None)
+        await engine.mcp.ready(None, PATIENCE)
         assert len(told) == 1
     told.clear()
     async with engine_with(tmp_path / "data", own()) as engine:
         engine.mcp.on_notice(lambda sentence: told.append(str(sentence)))
-        await engine.mcp.ready(None)
+        await engine.mcp.ready(None, PATIENCE)
         assert told == []
 
 
@@ -106,7 +107,7 @@ async def test_a_server_that_cannot_be_started_is_told_once_and_the_others_work(
     told: list[str] = []
     async with engine_with(tmp_path / "data", broken, own()) as engine:
         engine.mcp.on_notice(lambda sentence: told.append(str(sentence)))
-        await asyncio.gather(engine.mcp.ready(None), engine.mcp.ready(None))
+        await asyncio.gather(engine.mcp.ready(None, PATIENCE), engine.mcp.ready(None, PATIENCE))
         assert len(told) == 1
         assert "“Broken” could not be started" in told[0]
         assert engine.mcp.tools(None)
@@ -115,7 +116,7 @@ async def test_a_server_that_cannot_be_started_is_told_once_and_the_others_work(
 async def test_a_secret_reaches_the_server_and_no_file(tmp_path):
     server = own(secret_env=("TOKEN",))
     async with engine_with(tmp_path / "data", server) as engine:
-        await engine.mcp.ready(None)
+        await engine.mcp.ready(None, PATIENCE)
         assert any("TOKEN" in str(each) or "keyring" in str(each) for each in engine.mcp.notices)
         engine.secrets.remember_for_session("mcp/own/TOKEN", SecretStr("t0ken-value"))
         live = engine.mcp.server("own", None)

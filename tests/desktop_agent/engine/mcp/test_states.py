@@ -10,6 +10,7 @@ from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
 from desktop_agent.vocabulary.tool_calls import ToolClass, UntrustedSource
 from tests.desktop_agent.engine.mcp.stand import Stand, own, stand
 from tests.desktop_agent.tools.mcp.stage import until
+from tests.frame.patience import PATIENCE
 
 READ, CHANGE = ToolClass.READ_ONLY, ToolClass.MUTATING
 
@@ -124,7 +125,7 @@ async def test_what_is_no_connection_changes_without_a_restart(tmp_path):
         assert live is not None
         identity = {tool.name: tool.identity for tool in at.servers.tools(None)}["own__add"]
         changed = await at.change(title="Other", trusted=True, timeout=30.0, off_tools=frozenset({"die"}))
-        await at.servers.ready(None)
+        await at.servers.ready(None, PATIENCE)
         tool = next(each for each in at.servers.tools(None) if each.name == "own__add")
         assert at.servers.server("own", None) is live
         assert (live.starts, live.is_running, live.server) == (1, True, changed)

@@ -12,6 +12,7 @@ from desktop_agent.vocabulary.preferences import Mcp
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from desktop_agent.vocabulary.tool_calls import UntrustedSource
 from tests.desktop_agent.tools.mcp.stage import own_server
+from tests.frame.patience import PATIENCE
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.mcp.everything import TITLE, turn_on
 
@@ -237,8 +238,8 @@ def test_a_server_that_does_not_start_says_why(on_screen, way):
             screen.engine.preferences.model_copy(update={"mcp": Mcp(servers=(broken,))})
         )
         if way == "banner":
-            await screen.engine.mcp.ready(None)
-            await screen.engine.mcp.ready(None)
+            await screen.engine.mcp.ready(None, PATIENCE)
+            await screen.engine.mcp.ready(None, PATIENCE)
             told = [each for each in screen.banners.keys if "could not be started" in each]
             assert len(told) == 1
             screen.press("MCP servers…")
