@@ -11,7 +11,7 @@ from tests.desktop_agent.faces.asking import LIMIT, ROOT, finished
 
 # Each kind of foreign code holds up the event loop in the main thread, where Python handles signals.
 PROGRAM = """
-    import asyncio, time, sys
+    import asyncio, signal, time, sys
     from desktop_agent.faces.client import Client
     from desktop_agent.providers.scripted import ScriptedProvider, Turn
     from desktop_agent.tools.decorator import tool
@@ -68,6 +68,8 @@ PROGRAM = """
             await client.complete("go")
             print("completed", flush=True)
 
+    # Whoever starts the tests in the background may have it ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     asyncio.run(main())
 """
 
