@@ -198,8 +198,8 @@ class Engine:
 
         Raises WrongUse for an unknown one, ConversationInUse for one that another process works on, and StorageFailed.
         """
-        # Each one once: who opens it twice at once would put it in order twice.
-        async with self._turn(conversation_id):
+        # One opening of a conversation at a time: two would both put it in order.
+        async with self._opening_lock(conversation_id):
             session = self._sessions.get(conversation_id)
             self._leaving.stay(session)
             if session is not None and session.is_closed:
@@ -210,7 +210,7 @@ class Engine:
                 session = None
             return session or await self._reopened(conversation_id)
 
-    def _turn(self, conversation_id: str) -> asyncio.Lock:
+    def _opening_lock(self, conversation_id: str) -> asyncio.Lock:
         return self._opening.setdefault(conversation_id, asyncio.Lock())
 
     async def _reopened(self, conversation_id: str) -> "Session":
@@ -285,7 +285,7 @@ class Engine:
         One of which the disk still refuses something is not deleted: that would be lost.
         """
         # As in `session`: who opens it meanwhile would meet our own lock.
-        async with self._turn(conversation_id):
+        async with self._opening_lock(conversation_id):
             session = self._sessions.get(conversation_id)
             if session is not None:
                 await session.close()

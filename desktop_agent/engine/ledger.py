@@ -244,7 +244,7 @@ class Ledger(WriteBehind[_Write]):
                 await self._store.rules.delete(write.rule_id)
             case _RuleUsed():
                 await self._store.rules.used(write.rule_id, write.at)
-        # At the last moment another loop may have begun it, and not have come to note that.
+        # The loop that was creating the conversation may have stopped before it noted that: it is there by now.
         self._is_new = self._is_new and isinstance(write, _RULES)
 
     async def _commit(self, write: _Commit) -> None:

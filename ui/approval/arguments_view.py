@@ -1,6 +1,5 @@
 """The arguments of a call: shown whole, and edited as JSON that is checked while it is typed."""
 
-import json
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, QTimer, Signal
@@ -8,6 +7,7 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.blocks import JsonObject
+from desktop_agent.vocabulary.tool_calls import is_same_json
 from ui.approval.parts.fitted_text import FittedText
 from ui.approval.parts.middle import GivesWay
 from ui.approval.parts.wrapped_text import WrappedText
@@ -76,7 +76,7 @@ class ArgumentsView(QWidget):
     @property
     def edited_input(self) -> JsonObject | None:
         """The edited arguments, or None when they are what was asked for."""
-        return None if _is_same(self.arguments, self._original) else self.arguments
+        return None if is_same_json(self.arguments, self._original) else self.arguments
 
     @property
     def problem(self) -> str:
@@ -185,8 +185,3 @@ class ArgumentsView(QWidget):
         font: QFont = mono_font(self._themes.theme, self._themes.zoom)
         self._view.setFont(font)
         self._editor.setFont(font)
-
-
-def _is_same(one: JsonObject, other: JsonObject) -> bool:
-    """To Python alone, 1 and true are equal."""
-    return one is other or (one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True))

@@ -24,7 +24,7 @@ DraftPicture = tuple[TakenPicture, str]
 class KeptDraft:
     """What was being written. `outside` are the MCP servers whose words or pictures are in it.
 
-    `pasted` are the texts too long for an editor. `unread` are pictures whose files cannot be read now, and `problems`
+    `pasted` are the texts too long for an editor. `unreadable` are pictures whose files cannot be read now. `problems`
     say why others are left out.
     """
 
@@ -33,7 +33,7 @@ class KeptDraft:
     resources: tuple[DraftResource, ...] = ()
     outside: tuple[UntrustedSource, ...] = ()
     pasted: tuple[str, ...] = ()
-    unread: tuple[Image, ...] = ()
+    unreadable: tuple[Image, ...] = ()
     problems: tuple[ImageRefused, ...] = field(default=(), compare=False)
 
 
@@ -145,17 +145,17 @@ class KeptDrafts:
 
     async def _read(self, draft: Draft) -> KeptDraft:
         pictures: list[DraftPicture] = []
-        unread: list[Image] = []
+        unreadable: list[Image] = []
         problems: list[ImageRefused] = []
         for image in draft.images:
             try:
                 pictures.append((await self._pictures.again(image), image.name or ""))
             except StorageFailed:
-                unread.append(image)
+                unreadable.append(image)
             except ImageRefused as refused:
                 problems.append(refused)
         return KeptDraft(
-            draft.text, pictures, draft.resources, draft.outside, draft.pasted, tuple(unread), tuple(problems)
+            draft.text, pictures, draft.resources, draft.outside, draft.pasted, tuple(unreadable), tuple(problems)
         )
 
     async def _keep(self, of: OpenConversation | str, kept: KeptDraft) -> None:
@@ -203,31 +203,29 @@ class KeptDrafts:
             await self._store.save_draft(of, draft)
             return
         if not await of.has_place():
-            await self._save_under_none(draft)
+            await self._save_under_none(draft, self._of_gone)
             self._under_none = of.id
             return
         is_first = of.id == self._under_none
         if is_first and self._of_gone:
             # What was written before the first prompt has been sent by now; what lies behind it was not.
-            await self._save_under_none(Draft())
+            await self._save_under_none(Draft(), self._of_gone)
         await self._store.save_draft(of.id, draft, was_new=is_first and not self._of_gone)
         if is_first:
             self._under_none = ""
 
-    async def _save_under_none(self, draft: Draft) -> None:
-        await self._store.save_draft(None, reduce(_joined, self._of_gone.values(), draft))
-        self._in_front = draft
+    async def _save_under_none(self, in_front: Draft, of_gone: dict[str, Draft]) -> None:
+        await self._store.save_draft(None, reduce(_joined, of_gone.values(), in_front))
+        self._in_front, self._of_gone = in_front, of_gone
 
     async def _save_of_gone(self, of: OpenConversation | str, draft: Draft) -> None:
         """Behind the draft of new conversations, in place of what came from this one before."""
         in_front = self._in_front if self._of_gone else await self._store.load_draft(None)
-        of_gone = {**self._of_gone, _id(of): draft}
-        await self._store.save_draft(None, reduce(_joined, of_gone.values(), in_front))
-        self._in_front, self._of_gone = in_front, of_gone
+        await self._save_under_none(in_front, {**self._of_gone, _id(of): draft})
 
     async def _as_record(self, kept: KeptDraft) -> Draft:
         images = tuple([await self._pictures.keep(taken, name) for taken, name in kept.pictures])
-        return Draft(kept.text, (*images, *kept.unread), kept.resources, kept.outside, kept.pasted)
+        return Draft(kept.text, (*images, *kept.unreadable), kept.resources, kept.outside, kept.pasted)
 
     async def _load(self, conversation: OpenConversation) -> Draft:
         draft = await self._store.load_draft(conversation.id) if conversation.is_kept else Draft()
@@ -247,7 +245,7 @@ def together(drafts: Sequence[KeptDraft]) -> KeptDraft:
         tuple(resource for each in drafts for resource in each.resources),
         tuple(dict.fromkeys(source for each in drafts for source in each.outside)),
         tuple(text for each in drafts for text in each.pasted),
-        tuple(image for each in drafts for image in each.unread),
+        tuple(image for each in drafts for image in each.unreadable),
         tuple(problem for each in drafts for problem in each.problems),
     )
 

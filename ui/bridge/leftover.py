@@ -53,5 +53,5 @@ def _as_message(draft: KeptDraft) -> Message:
     for taken, name in draft.pictures:
         source = Base64Source(media_type=taken.media_type, data=b64encode(taken.data).decode())
         blocks.append(Image(source=source, name=name))
-    blocks += draft.unread
+    blocks += draft.unreadable
     return Message.user_with_blocks(blocks)

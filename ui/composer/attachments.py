@@ -11,7 +11,7 @@ from desktop_agent.vocabulary.errors import AgentError, ImageRefused
 from ui.composer.attachment_chip import THUMBNAIL, AttachmentChip
 from ui.composer.offers.attached import Fetched, Fetching, PendingResource, PictureOf, WordsOf
 from ui.composer.offers.chip_row import Attached, ChipRow, Held, PastedText
-from ui.composer.pictures import Intake, PendingPicture, UnreadPicture, as_png, read_file, thumbnail
+from ui.composer.pictures import Intake, PendingPicture, UnreadablePicture, as_png, read_file, thumbnail
 from ui.look.controls import announce
 from ui.look.sentences import size_in_words, spoken
 from ui.look.theme import ThemeSource
@@ -64,9 +64,9 @@ class Attachments(ChipRow):
                     held.picture = each
                     self._describe(held, each)
                     self._start(held, self._draw(held, each.taken.data))
-                case UnreadPicture():
+                case UnreadablePicture():
                     held = self._add(each.image.name or self.tr("Picture"))
-                    held.unread = each
+                    held.unreadable = each
                     held.chip.show_detail(self.tr("Cannot be read now"))
         self.changed.emit()
 

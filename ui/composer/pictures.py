@@ -43,7 +43,7 @@ class PendingPicture:
 
 
 @dataclass(frozen=True, slots=True)
-class UnreadPicture:
+class UnreadablePicture:
     """A picture that was attached before, and whose file cannot be read now."""
 
     image: "Image"

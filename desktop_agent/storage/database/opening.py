@@ -201,7 +201,7 @@ def _damage_mark(path: Path) -> Path:
 
 def _is_damaged(path: Path, steps: Sequence[str]) -> bool:
     # An empty file is no database of ours: ours gets its name when its tables are there.
-    if path.stat().st_size == 0 or is_cut_off(path):
+    if path.stat().st_size == 0:
         return True
     try:
         connection = connect(path)
@@ -211,7 +211,7 @@ def _is_damaged(path: Path, steps: Sequence[str]) -> bool:
         raise
     try:
         refuse_newer(connection, path, steps)
-        if version_of(connection) == 0 or _damage_mark(path).exists():
+        if version_of(connection) == 0 or _damage_mark(path).exists() or is_cut_off(path):
             return True
         return path.stat().st_size <= CHECKED_AT_OPENING and is_not_whole(connection)
     except sqlite3.Error as error:

@@ -35,19 +35,19 @@ def open_read_only(path: Path, *, check: bool, steps: Sequence[str] = STEPS) -> 
         if not is_damage(error):
             raise
         connection = None
-    # All of it now: reading would find a message out of its place later, and could not put it right.
-    is_damaged = is_cut_off(path) or (check and connection is not None and _is_misleading(connection))
-    if connection is not None and not is_damaged:
-        return connection, ()
     if connection is not None:
+        # A message out of its place is looked for now: found while reading, it could not be put right any more.
+        is_damaged = is_cut_off(path) or (check and (is_not_whole(connection) or are_misplaced(connection)))
+        if not is_damaged:
+            return connection, ()
         connection.close()
     return _rescued(path, steps)
 
 
 def is_cut_off(path: Path) -> bool:
-    """Whether the file ends before its last page does, which SQLite fills with zeros in silence. Raises OSError.
+    """Whether the file is shorter than its header says. SQLite reads zeros for the rest of a page that is cut off.
 
-    Where pages wait in the log, the last one may be on its way.
+    Not asked where pages wait in the log: the last one may still have to be copied from there. Raises OSError.
     """
     log = path.with_name(f"{path.name}-wal")
     if log.exists() and log.stat().st_size:
@@ -65,10 +65,6 @@ def is_not_whole(connection: sqlite3.Connection) -> bool:
         if is_damage(error):
             return True
         raise
-
-
-def _is_misleading(connection: sqlite3.Connection) -> bool:
-    return is_not_whole(connection) or are_misplaced(connection)
 
 
 def _of_today(path: Path, steps: Sequence[str]) -> Connection | None:

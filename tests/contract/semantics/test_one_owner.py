@@ -3,7 +3,6 @@
 import asyncio
 import os
 import shutil
-import threading
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from desktop_agent.vocabulary.tool_calls import AllowOnce
 from tests.desktop_agent.faces.asking import Asker, finished
 from tests.desktop_agent.faces.test_ask import calls, says
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
+from tests.frame.another_loop import raised_on_another_loop
 
 # Long enough for a loaded machine.
 PATIENCE = 60.0
@@ -291,18 +291,7 @@ async def test_one_owner__who_was_overtaken_writes_nothing_at_the_last_moment_ei
     theirs.send(Message.user("from the second"))
     await theirs.wait_idle()
     mine.change_record(title="late")
-    raised: list[BaseException] = []
-
-    def write() -> None:
-        try:
-            asyncio.run(mine.write_at_once())
-        except WrittenElsewhere as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    thread.join()
-    assert len(raised) == 1
+    assert isinstance(raised_on_another_loop(mine.write_at_once), WrittenElsewhere)
     assert (await second.store.record(id_)).title == "t"
     await first.close()
     await second.close()

@@ -48,8 +48,8 @@ def page(qtbot):
     made = Page(LINE)
     made.resize(700, 120)
     qtbot.addWidget(made)
-    made.show()
-    qtbot.waitExposed(made)
+    with qtbot.waitExposed(made):
+        made.show()
     return made
 
 
@@ -103,7 +103,8 @@ def test_in_a_line_that_is_broken_the_second_row_is_met(qtbot):
     page = Page("rm " + "x" * 60 + " y" * 30)
     page.resize(220, 200)
     qtbot.addWidget(page)
-    page.show()
+    with qtbot.waitExposed(page):
+        page.show()
     qtbot.waitUntil(lambda: page.text.height() > 3 * page.text.fontMetrics().lineSpacing())
     bottom = QPoint(page.text.width() - 1, page.text.height() - 4)
     QTest.mousePress(page.text, LEFT, pos=QPoint(0, 4))

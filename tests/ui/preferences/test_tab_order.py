@@ -50,8 +50,8 @@ class Dialog(QWidget):
 def dialog(qtbot):
     made = Dialog()
     qtbot.addWidget(made)
-    made.show()
-    qtbot.waitExposed(made)
+    with qtbot.waitExposed(made):
+        made.show()
     return made
 
 

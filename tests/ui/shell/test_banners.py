@@ -129,8 +129,8 @@ def test_an_arrow_back_stands_only_where_something_can_be_taken_back(driver):
 def test_the_icon_stands_beside_the_first_of_several_lines(driver):
     driver.area.resize(360, 300)
     driver.area.show_error(ConnectionFailed("nobody answers at this address, and nobody ever will"))
-    driver.area.show()
-    driver.bot.waitExposed(driver.area)
+    with driver.bot.waitExposed(driver.area):
+        driver.area.show()
     frame = driver.area.findChild(BannerFrame)
     icon, sentence, *_ = frame.findChildren(QLabel)
     line = sentence.fontMetrics().lineSpacing()
@@ -151,11 +151,11 @@ def test_a_banner_of_the_same_key_starts_its_time_anew(driver):
 
 def test_in_a_low_window_the_newest_is_seen(driver):
     driver.area.resize(360, 300)
-    driver.area.show()
+    with driver.bot.waitExposed(driver.area):
+        driver.area.show()
     for number in range(3):
         driver.area.show_error(ConnectionFailed(f"{number}: nobody answers at this address, and nobody ever will"))
     driver.area.show_undo("“A plan” was put into the trash.", lambda: None)
-    driver.bot.waitExposed(driver.area)
     bar = driver.area._scrolled.verticalScrollBar()
     driver.bot.waitUntil(lambda: bar.maximum() > 0)
     newest = driver.area.findChildren(BannerFrame)[-1]

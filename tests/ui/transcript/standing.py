@@ -28,8 +28,8 @@ class Standing:
         qtbot.addWidget(self.view, before_close_func=lambda view: view.close_workers())
         self.view.resize(800, 600)
         self.view.set_transcript(self.transcript)
-        self.view.show()
-        qtbot.waitExposed(self.view)
+        with qtbot.waitExposed(self.view):
+            self.view.show()
 
     def send(self, *events):
         self.view.apply([change for event in events for change in self.feed(event)])

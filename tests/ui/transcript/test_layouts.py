@@ -32,8 +32,8 @@ def drawing(qtbot):
     view = TranscriptView(ThemeSource(), NoPictures(Path()))
     qtbot.addWidget(view, before_close_func=lambda view: view.close_workers())
     view.resize(800, 4000)
-    view.show()
-    qtbot.waitExposed(view)
+    with qtbot.waitExposed(view):
+        view.show()
     return view
 
 

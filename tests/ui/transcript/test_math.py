@@ -442,8 +442,8 @@ def view(qtbot):
     qtbot.addWidget(view, before_close_func=lambda view: view.close_workers())
     view.resize(700, 500)
     view.set_transcript(transcript)
-    view.show()
-    qtbot.waitExposed(view)
+    with qtbot.waitExposed(view):
+        view.show()
     return view
 
 

@@ -89,8 +89,8 @@ def view(qtbot):
     qtbot.addWidget(view, before_close_func=lambda view: view.close_workers())
     view.resize(800, 600)
     view.set_transcript(shown)
-    view.show()
-    qtbot.waitExposed(view)
+    with qtbot.waitExposed(view):
+        view.show()
     view.viewport().grab()
     return view
 

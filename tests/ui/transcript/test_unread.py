@@ -44,8 +44,8 @@ def view(qtbot):
     view = TranscriptView(ThemeSource(), NoPictures(Path()))
     qtbot.addWidget(view, before_close_func=lambda view: view.close_workers())
     view.resize(800, 600)
-    view.show()
-    qtbot.waitExposed(view)
+    with qtbot.waitExposed(view):
+        view.show()
     # What is read ahead is read when a test says so.
     view.scroller._ahead.start = lambda: None
     return view

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QWidget
 
 from ui.composer.attachment_chip import AttachmentChip
 from ui.composer.offers.attached import Fetching, PendingResource, WordsOf
-from ui.composer.pictures import PendingPicture, UnreadPicture
+from ui.composer.pictures import PendingPicture, UnreadablePicture
 from ui.look.theme import SPACE_S
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class PastedText:
     text: str
 
 
-Attached = PendingPicture | UnreadPicture | PendingResource | PastedText | WordsOf
+Attached = PendingPicture | UnreadablePicture | PendingResource | PastedText | WordsOf
 """What goes with a text. WordsOf is no chip: it stands for words in the text itself."""
 
 
@@ -35,7 +35,7 @@ class Held:
 
     chip: AttachmentChip
     picture: PendingPicture | None = None
-    unread: UnreadPicture | None = None
+    unreadable: UnreadablePicture | None = None
     text: PastedText | None = None
     resource: PendingResource | None = None
     fetching: Fetching | None = None
@@ -95,7 +95,7 @@ class ChipRow(QScrollArea):
     @property
     def attached(self) -> list[Attached]:
         """What goes with the text, in order."""
-        ready = [each.picture or each.unread or each.resource or each.text for each in self._held]
+        ready = [each.picture or each.unreadable or each.resource or each.text for each in self._held]
         return [*(each for each in ready if each is not None), *self._words_of]
 
     @property

@@ -9,12 +9,12 @@ from ui.bridge.drafts import DraftResource, KeptDraft
 from ui.bridge.pictures import Pictures
 from ui.composer.offers.attached import PendingResource, WordsOf
 from ui.composer.offers.chip_row import Attached, PastedText
-from ui.composer.pictures import PendingPicture, UnreadPicture
+from ui.composer.pictures import PendingPicture, UnreadablePicture
 
 
 def servers_of(attached: Iterable[Attached]) -> tuple[UntrustedSource, ...]:
     """The servers of tools from which something of it came, each once."""
-    sources = [each for each in attached if not isinstance(each, PastedText | UnreadPicture) and each.server]
+    sources = [each for each in attached if not isinstance(each, PastedText | UnreadablePicture) and each.server]
     return tuple(dict.fromkeys(UntrustedSource("mcp", each.server, each.server_id) for each in sources))
 
 
@@ -27,8 +27,8 @@ def draft_of(text: str, attached: Sequence[Attached]) -> KeptDraft:
         if isinstance(each, PendingResource)
     )
     pasted = tuple(each.text for each in attached if isinstance(each, PastedText))
-    unread = tuple(each.image for each in attached if isinstance(each, UnreadPicture))
-    return KeptDraft(text, pictures, resources, servers_of(attached), pasted, unread)
+    unreadable = tuple(each.image for each in attached if isinstance(each, UnreadablePicture))
+    return KeptDraft(text, pictures, resources, servers_of(attached), pasted, unreadable)
 
 
 def attached_of(draft: KeptDraft) -> list[Attached]:
@@ -38,8 +38,8 @@ def attached_of(draft: KeptDraft) -> list[Attached]:
         PendingResource(each.server, each.title, each.uri, each.text, each.server_id) for each in draft.resources
     ]
     pasted = [PastedText(text) for text in draft.pasted]
-    unread = [UnreadPicture(image) for image in draft.unread]
-    return [*pasted, *pictures, *unread, *resources, *(WordsOf(each.name, each.id) for each in draft.outside)]
+    unreadable = [UnreadablePicture(image) for image in draft.unreadable]
+    return [*pasted, *pictures, *unreadable, *resources, *(WordsOf(each.name, each.id) for each in draft.outside)]
 
 
 async def blocks_of(text: str, attached: Sequence[Attached], pictures: Pictures) -> list[Block]:
@@ -60,7 +60,7 @@ async def blocks_of(text: str, attached: Sequence[Attached], pictures: Pictures)
                     Text(text=f"\n\n[The next picture, “{each.name}”, is from the server “{each.server}”.]\n")
                 )
             blocks.append(await pictures.keep(each.taken, each.name))
-        elif isinstance(each, UnreadPicture):
+        elif isinstance(each, UnreadablePicture):
             blocks.append(await pictures.keep(await pictures.again(each.image), each.image.name or ""))
     return blocks
 

@@ -1,7 +1,6 @@
 """Listeners of a ledger that fail: the writing goes on, and the others hear of it. What is written at the very end."""
 
 import asyncio
-import threading
 from pathlib import Path
 from typing import Literal
 
@@ -11,6 +10,7 @@ from desktop_agent.engine.ledger import Ledger
 from desktop_agent.vocabulary.errors import StorageFailed
 from desktop_agent.vocabulary.messages import Message
 from tests.desktop_agent.engine.stage import DISK, record, shaky_store
+from tests.frame.another_loop import raised_on_another_loop
 
 
 def fails(*_: object) -> None:
@@ -33,22 +33,6 @@ async def test_listeners_that_raise_end_nothing(tmp_path: Path) -> None:
         await ledger.close()
 
 
-def write_at_once(ledger: Ledger) -> BaseException | None:
-    """On a loop of its own, while that of the test stands still; what it raised."""
-    raised: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            asyncio.run(ledger.write_at_once())
-        except StorageFailed as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    return raised[0] if raised else None
-
-
 @pytest.mark.parametrize("wait", ["gate", "late_gate"])
 async def test_what_is_being_written_when_the_loop_stands_still_is_written_once(
     tmp_path: Path, wait: Literal["gate", "late_gate"]
@@ -65,9 +49,9 @@ async def test_what_is_being_written_when_the_loop_stands_still_is_written_once(
         setattr(shaky, wait, None)
         ledger.change_record(title="three")
         shaky.refuse = DISK
-        assert write_at_once(ledger) is DISK
+        assert raised_on_another_loop(ledger.write_at_once) is DISK
         shaky.refuse = None
-        assert write_at_once(ledger) is None
+        assert raised_on_another_loop(ledger.write_at_once) is None
         loaded = await shaky.store.load(ledger.record.id)
         assert [each.text for each in loaded.messages] == ["one", "two"]
         assert loaded.record.title == "three"
@@ -84,7 +68,7 @@ async def test_a_conversation_that_is_being_begun_when_the_loop_stands_still_has
         writing = asyncio.create_task(ledger.commit(Message.user("one")))
         await shaky.reached.wait()
         shaky.late_gate = None
-        assert write_at_once(ledger) is None
+        assert raised_on_another_loop(ledger.write_at_once) is None
         assert not ledger.is_new
         gate.set()
         await writing

@@ -18,7 +18,7 @@ from desktop_agent.storage.database.schema import TABLES
 from desktop_agent.storage.records import Draft
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.engine_events import Envelope
-from desktop_agent.vocabulary.errors import DatabaseDamaged
+from desktop_agent.vocabulary.errors import DatabaseDamaged, DatabaseTooNew
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta
 
@@ -151,6 +151,18 @@ async def test_a_file_that_ends_within_its_last_page_is_told_of(tmp_path: Path, 
     assert 0 < len(texts) < 4
     assert texts == ["kept", "words " * 200, "words " * 200][: len(texts)]
     await store.close()
+
+
+async def test_a_database_of_a_newer_version_that_is_cut_off_is_left_alone(tmp_path: Path) -> None:
+    path = await ends_in_a_message(tmp_path / "data")
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA user_version=9999")
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size - 100)
+    before = path.read_bytes()
+    with pytest.raises(DatabaseTooNew):
+        await Store.open(path.parent)
+    assert path.read_bytes() == before
 
 
 async def test_rows_before_the_cut_of_a_last_page_are_carried_over(filled: Filled) -> None:

@@ -35,8 +35,8 @@ class Stand(QWidget):
         qtbot.addWidget(self, before_close_func=lambda stand: stand.view.close_workers())
         self.resize(700, 500)
         self.view.set_transcript(Transcript(messages))
-        self.show()
-        qtbot.waitExposed(self)
+        with qtbot.waitExposed(self):
+            self.show()
         self.activateWindow()
         self.editor.setFocus()
 

@@ -41,8 +41,8 @@ class Stand:
         qtbot.addWidget(self.view, before_close_func=lambda view: view.close_workers())
         self.view.resize(700, 500)
         self.view.set_transcript(self.transcript)
-        self.view.show()
-        qtbot.waitExposed(self.view)
+        with qtbot.waitExposed(self.view):
+            self.view.show()
         self.view.setFocus()
         self.caret = self.view.caret
 

@@ -153,8 +153,8 @@ def view(qtbot):
     view = TranscriptView(ThemeSource(), NoPictures(Path()))
     qtbot.addWidget(view, before_close_func=lambda view: view.close_workers())
     view.resize(700, 500)
-    view.show()
-    qtbot.waitExposed(view)
+    with qtbot.waitExposed(view):
+        view.show()
     return view
 
 

@@ -25,7 +25,7 @@ def standing(qtbot, request):
     made = Standing(qtbot, [Message.user("Hello"), Message.assistant(paragraphs(request.param)), Message.user("Bye")])
     made.view.scroller._ahead.start = lambda: None
     made.view.scroller.scroll_by(-3000)
-    made.view.scroller.scroll_by(7)
+    made.view.scroller.scroll_by(37)
     return made
 
 

@@ -32,8 +32,8 @@ class Stand:
         qtbot.addWidget(self.view, before_close_func=lambda view: view.close_workers())
         self.view.resize(800, 600)
         self.view.set_transcript(self.transcript)
-        self.view.show()
-        qtbot.waitExposed(self.view)
+        with qtbot.waitExposed(self.view):
+            self.view.show()
         self.told = Found()
         self.finding = self.view.finding
         self.finding.found.connect(self._hear)

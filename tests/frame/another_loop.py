@@ -1,0 +1,24 @@
+"""What is done on an event loop of its own while that of the test stands still, as at the end of the program."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from desktop_agent.vocabulary.errors import AgentError
+
+
+def raised_on_another_loop(work: Callable[[], Coroutine[Any, Any, None]]) -> AgentError | None:
+    """Do it to its end, in a thread of its own, and return the AgentError that it raised."""
+    raised: list[AgentError] = []
+
+    def run() -> None:
+        try:
+            asyncio.run(work())
+        except AgentError as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    return raised[0] if raised else None
