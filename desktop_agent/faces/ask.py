@@ -179,7 +179,7 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise ImageRefused(f"“{path}” cannot be read: {error.strerror}.", "Check the path.") from None
+        raise ImageRefused.not_read(str(path), error) from None
 
 
 class _Conversation:

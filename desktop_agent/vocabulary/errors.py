@@ -333,6 +333,12 @@ class ImageRefused(AgentError, ValueError):
         )
 
     @classmethod
+    def not_read(cls, path: str, error: OSError) -> Self:
+        """The disk did not give its file."""
+        values = {"path": path, "why": error.strerror or type(error).__name__}
+        return cls(Sentence("“{path}” cannot be read: {why}.", values), "See that it is there and may be read.")
+
+    @classmethod
     def unsupported(cls, name: str = "") -> Self:
         """Not one of the four formats."""
         return cls(_about_picture(name, "is not a PNG, JPEG, GIF or WebP image."))
@@ -347,10 +353,8 @@ class ImageRefused(AgentError, ValueError):
     @classmethod
     def not_a_web_address(cls, url: str) -> Self:
         """Only http and https addresses can be sent."""
-        return cls(
-            Sentence("“{url}” is not a web address.", {"url": url[:200]}),
-            "Use an http or https address, or attach the file itself.",
-        )
+        what = Sentence("“{url}” is not a web address.", {"url": url[:200]})
+        return cls(what, "Use an http or https address, or attach the file itself.")
 
     @classmethod
     def too_large(cls, name: str, limit: str) -> Self:

@@ -78,12 +78,12 @@ def read_file(path: Path) -> bytes:
     try:
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):
-            raise ImageRefused.unreadable(path.name)
+            raise ImageRefused.unsupported(path.name)
         if about.st_size > LARGEST_FILE:
             raise ImageRefused.too_large(path.name, "100 MB")
         return path.read_bytes()
     except OSError as error:
-        raise ImageRefused.unreadable(path.name) from error
+        raise ImageRefused.not_read(path.name, error) from error
 
 
 def picture_in(mime: QMimeData) -> bytes | QImage | None:

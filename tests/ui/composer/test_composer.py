@@ -300,7 +300,7 @@ def test_a_picture_can_be_dropped_anywhere(driver, run, tmp_path):
     [
         ("broken.png", b"\x89PNG\r\n\x1a\nbroken", "“broken.png” is damaged"),
         ("text.jpg", b"no picture at all", "“text.jpg” is not a PNG"),
-        ("missing.png", None, "“missing.png” is damaged"),
+        ("missing.png", None, "“missing.png” cannot be read: No such file or directory."),
     ],
 )
 def test_a_bad_file_is_a_sentence_and_leaves_the_text_alone(driver, run, tmp_path, name, data, sentence):

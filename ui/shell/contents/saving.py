@@ -54,7 +54,9 @@ class Saver(QObject):
     async def _write(self, path: Path, data: Callable[[], bytes]) -> None:
         try:
             content = await asyncio.to_thread(data)
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            raise ImageRefused.not_read(path.name, error) from error
+        except ValueError as error:
             raise ImageRefused.unreadable(path.name) from error
         await save_file(path, content)
         values = {"name": with_hidden_shown(path.name), "folder": with_hidden_shown(str(path.parent))}

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.vocabulary.tool_calls import is_same_json
 
 # The third identical call in a row asks a person, and so does each that follows it.
 SUSPECT = 3
@@ -50,8 +51,5 @@ class DoomLoop:
 
 
 def is_same(one: ToolUse, other: ToolUse) -> bool:
-    """Whether tool and arguments are the same; what is too deep to be compared is not."""
-    try:
-        return (one.name, one.malformed, one.input) == (other.name, other.malformed, other.input)
-    except RecursionError:
-        return False
+    """Whether tool and arguments are the same, for a server too: 1 is not true."""
+    return (one.name, one.malformed) == (other.name, other.malformed) and is_same_json(one.input, other.input)

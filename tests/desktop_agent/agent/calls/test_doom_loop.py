@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from desktop_agent.agent.calls.judging.doom_loop import DoomLoop
 from desktop_agent.permissions.standing import Standing
 from desktop_agent.vocabulary.blocks import Outcome, ToolResult, ToolUse
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
@@ -104,3 +105,9 @@ async def test_who_allows_it_for_the_conversation_is_not_asked_about_the_same_ca
     desk.decide(AllowForConversation())
     await running
     assert desk.outcomes == [Outcome.SUCCEEDED] * 5
+
+
+def test_one_and_true_are_other_arguments() -> None:
+    one, true = (ToolUse(id="call", name="look", input={"a": value}) for value in (1, True))
+    row = DoomLoop([], ())
+    assert [row.count(use) for use in (one, one, true, true)] == [1, 2, 1, 2]
