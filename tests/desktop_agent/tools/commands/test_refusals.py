@@ -43,7 +43,7 @@ async def test_the_network_that_was_not_asked_for(workspace: Workspace) -> None:
     line = f"""'{PYTHON}' -c 'import urllib.request as u; u.urlopen("http://example.org")'"""
     assert NO_NETWORK in await said(workspace, way("bubblewrap"), line)
     with pytest.raises(ToolFailed) as failed:
-        await said(workspace, way("bubblewrap"), f"{line}; sleep 43212", timeout_seconds=3)
+        await said(workspace, way("bubblewrap"), f"{line}; sleep 43212", timeout_seconds=6)
     assert NO_NETWORK.strip("[]") in str(failed.value)
 
 
@@ -101,7 +101,7 @@ async def test_who_is_not_confined_is_told_nothing_of_a_confinement(workspace: W
         told = await said(workspace, unconfined(""), "cat words; exit 1", network=network)
         assert told == (workspace.folder / "words").read_text() + "[exit code 1.]"
         with pytest.raises(ToolFailed) as failed:
-            await said(workspace, unconfined(""), "cat words; sleep 43212", network=network, timeout_seconds=1)
+            await said(workspace, unconfined(""), "cat words; sleep 43212", network=network, timeout_seconds=3)
         assert "onfine" not in str(failed.value)
         assert "had no network" not in str(failed.value)
     assert "comes from the confinement" in await said(workspace, way("bubblewrap"), "cat words")

@@ -82,7 +82,7 @@ async def test_who_forks_twice_and_forgets_everything_ends_too(workspace: Worksp
 
 async def test_so_it_does_when_the_command_is_broken_off(workspace: Workspace, confinement: Confinement) -> None:
     with pytest.raises(ToolFailed, match="begun"):
-        await said_by(workspace, confinement, f"{UNTIL}; sleep 43211", timeout_seconds=3)
+        await said_by(workspace, confinement, f"{UNTIL}; sleep 43211", timeout_seconds=5)
     assert running() == []
 
 
@@ -101,7 +101,7 @@ async def test_who_is_born_anew_all_the_time_ends_too(workspace: Workspace, conf
     """Each of a chain forks twice into a session of its own, without an environment, and ends."""
     (workspace.folder / "chain.py").write_text(CHAIN)
     line = f"'{PYTHON}' chain.py; until [ -s born ]; do sleep 0.02; done; echo begun"
-    for more, call in (("", {}), ("; sleep 43211", {"timeout_seconds": 3})):
+    for more, call in (("", {}), ("; sleep 43211", {"timeout_seconds": 5})):
         if call:
             with pytest.raises(ToolFailed, match="begun"):
                 await said_by(workspace, confinement, line + more, **call)
@@ -129,7 +129,8 @@ async def test_who_is_born_when_it_is_asked_to_end_ends_too(workspace: Workspace
 
 async def test_without_bounds_who_stays_is_asked_first_and_counted(workspace: Workspace) -> None:
     line = (
-        "(trap 'echo asked >asked; exit' TERM; while :; do sleep 0.02; done) & (trap '' TERM; sleep 43210) & sleep 0.3"
+        "(trap 'echo asked >asked; exit' TERM; : >ready; while :; do sleep 0.02; done) & "
+        "(trap '' TERM; : >deaf; sleep 43210) & until [ -e ready ] && [ -e deaf ]; do sleep 0.02; done"
     )
     told = await said_by(workspace, unconfined("For a test."), line)
     assert (workspace.folder / "asked").read_text() == "asked\n"

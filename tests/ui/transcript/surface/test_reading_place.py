@@ -25,7 +25,8 @@ def standing(qtbot, request):
     made = Standing(qtbot, [Message.user("Hello"), Message.assistant(paragraphs(request.param)), Message.user("Bye")])
     made.view.scroller._ahead.start = lambda: None
     made.view.scroller.scroll_by(-3000)
-    made.view.scroller.scroll_by(37)
+    while not at_top(made)[1]:
+        made.view.scroller.scroll_by(5)
     return made
 
 
@@ -66,7 +67,6 @@ CHANGES = {
 def test_the_line_at_the_upper_edge_stays(standing, change):
     text, offset, y = at_top(standing)
     assert text.startswith("Paragraph")
-    assert offset
     change(standing)
     assert abs(y_of_words(standing, text, offset) - y) <= 1
 

@@ -215,7 +215,7 @@ async def test_who_takes_too_long_leaves_a_list(name: str, workspace: Workspace)
     confinement: Confinement = way(name) if name else unconfined("")
     tool = run_command(workspace, confinement=lambda: confinement)
     line = "touch made; (trap '' TERM; sleep 765432) & echo said; sleep 765432; true"
-    wanted = tool.checked({"command": line, "timeout_seconds": 1})
+    wanted = tool.checked({"command": line, "timeout_seconds": 3})
     with pytest.raises(ToolFailed) as failed:
         await tool.run(wanted, RunningCall("1", lambda _: None))
     said = str(failed.value)
