@@ -51,6 +51,9 @@ fi
 
 pip="$venv/bin/python -m pip --disable-pip-version-check --no-input"
 echo "Installing what $lock lists"
-$pip install -qq --require-hashes -r "$lock" </dev/null
+# The lock lists every package, so nothing is left to resolve. pip 23.2 would, and it looks for the newest version of a
+# package that another one wants with extras, though its version stands in the lock.
+$pip install -qq --no-deps --require-hashes -r "$lock" </dev/null
 $pip install -qq --no-deps --no-build-isolation --editable . </dev/null
+packaging/step.sh "packages" $pip check </dev/null
 echo "$state" >"$stamp"
