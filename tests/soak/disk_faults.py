@@ -32,6 +32,7 @@ from typing import Any
 
 from desktop_agent.storage.database.opening import DATABASE_NAME
 from desktop_agent.storage.store import Store
+from desktop_agent.vocabulary.errors import DatabaseDamaged
 from desktop_agent.vocabulary.messages import Message
 from tests.desktop_agent.providers.loopback import Loopback, Reply, Request, chunk, sse
 
@@ -355,16 +356,12 @@ class Run:
         known = set(self._known)
         if acted.code == 0:
             known.add(_TOKEN.findall(acted.said + acted.out)[-1])
-        store = await Store.open(self.data)
         try:
-            self.told += "\n".join(map(str, store.report.notices))
-            texts = [
-                message.text
-                for record in await store.list_conversations()
-                for message in (await store.load(record.id)).messages
-            ]
-        finally:
-            await store.close()
+            texts = await self._texts()
+        except DatabaseDamaged as error:
+            # That a number was changed shows only where it is read; then the next opening rescues.
+            self.told += f"\n{error}"
+            texts = await self._texts()
         kept = _tokens_in("\n".join(texts).encode())
         for aside in self.data.glob(f"{DATABASE_NAME}.replaced-*"):
             kept |= _tokens(aside)
@@ -376,6 +373,19 @@ class Run:
             self.faults.append(f"lost, and not by the fault itself: {sorted(beyond)}")
         if self.lost - self.only_texts and self.is_detectable and not re.search("damaged|gone|log|replaced", self.told):
             self.faults.append(f"lost, and nobody was told: {sorted(self.lost)}; but {self.told[-500:]}")
+
+    async def _texts(self) -> list[str]:
+        """Of all messages, as the program reads them."""
+        store = await Store.open(self.data)
+        try:
+            self.told += "\n".join(map(str, store.report.notices))
+            return [
+                message.text
+                for record in await store.list_conversations()
+                for message in (await store.load(record.id)).messages
+            ]
+        finally:
+            await store.close()
 
 
 def _lines(out: bytes) -> str:
