@@ -1,5 +1,6 @@
 """Which confinement this system offers to commands: bubblewrap, or Landlock with a filter of system calls, or none."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -22,12 +23,17 @@ _LOOSE = (
 )
 _GIT = "It cannot change the hooks and settings of the git repositories that are in the workspace now."
 _FREE = "Not confined: it can read, change and send whatever you can."
+_ROOT = (
+    "Not confined: this program runs as root, and no confinement holds root. Run it as an ordinary user, so that "
+    "commands are confined."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
     """One way to keep a command in its bounds, by its name; without one nothing does. `note` is what to know besides.
 
+    `holds`: everything that the title claims is held. Not for root: the bounds are set, and root has ways around them.
     `command` makes the words that start a program in a folder, within bounds. `ends_all`: what the program leaves
     running ends with it, and nobody learns how much it was. `own_processes` are its own, around the program; one that
     `stays` is the outermost, adopts who lost its parent, and ends when all of them have.
@@ -36,6 +42,7 @@ class Confinement:
     name: str
     command: Callable[[Sequence[str], Path, Bounds], list[str]]
     note: str = ""
+    holds: bool = False
     ends_all: bool = False
     own_processes: int = 0
     stays: bool = False
@@ -44,6 +51,8 @@ class Confinement:
         """What the person is told before the command runs."""
         if not self.name:
             return f"{_FREE} {self.note}"
+        if not self.holds:
+            return _ROOT
         return f"Confined by {self.name}. {_KEPT} {_ONLINE if network else _OFFLINE} {self.note}".strip()
 
 
@@ -51,14 +60,20 @@ def bubblewrapped(program: str) -> Confinement:
     """Namespaces: what is closed is not there."""
     command = partial(bubblewrap.command, program)
     # One watches from outside, one is the first process inside.
-    return Confinement("bubblewrap", command, _GIT, ends_all=True, own_processes=2)
+    return Confinement("bubblewrap", command, _GIT, _is_ordinary_user(), ends_all=True, own_processes=2)
 
 
 def landlocked() -> Confinement:
     """Rules of the kernel: what is closed is there and cannot be opened."""
     # Landlock has no rule for chmod(2) and the like (Documentation/userspace-api/landlock.rst, "Current limitations").
     # One stays around the program, and ends what that leaves running.
-    return Confinement("Landlock", _by_landlock, _LOOSE, ends_all=True, own_processes=1, stays=True)
+    holds = _is_ordinary_user()
+    return Confinement("Landlock", _by_landlock, _LOOSE, holds, ends_all=True, own_processes=1, stays=True)
+
+
+def _is_ordinary_user() -> bool:
+    """Whether this is not root, whom namespaces and rules leave ways around them."""
+    return sys.platform != "win32" and os.geteuid() != 0
 
 
 def _by_landlock(argv: Sequence[str], _folder: Path, bounds: Bounds) -> list[str]:

@@ -20,7 +20,8 @@ def fresh() -> Iterator[None]:
     offered.cache_clear()
 
 
-def test_what_is_said_before_a_command_runs() -> None:
+def test_what_is_said_before_a_command_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
     kept = "It can write only in the workspace and in a temporary folder of its own, and cannot read your keys."
     loose = (
         "It can still change the permissions and dates of your other files, and the hooks and settings of git "
@@ -31,6 +32,16 @@ def test_what_is_said_before_a_command_runs() -> None:
     assert bubblewrapped("/x").title(network=True) == f"Confined by bubblewrap. {kept} It may use the network. {git}"
     free = unconfined("Install it.").title(network=False)
     assert free == "Not confined: it can read, change and send whatever you can. Install it."
+
+
+def test_for_root_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for user, holds in ((0, False), (1000, True)):
+        monkeypatch.setattr("os.geteuid", lambda user=user: user)
+        for each in (bubblewrapped("/x"), landlocked()):
+            assert each.holds is holds
+            assert ("runs as root" in each.title(network=False)) is not holds
+            assert each.title(network=False).startswith("Confined by " if holds else "Not confined: ")
+    assert not unconfined("").holds
 
 
 def test_bubblewrap_comes_first_and_landlock_where_it_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
