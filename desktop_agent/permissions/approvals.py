@@ -56,7 +56,10 @@ class Resolution:
     @property
     def verdict(self) -> Allowed | None:
         """What the last look before the start compares with, or None when the call may not run."""
-        return Allowed(self.digest, "person" if self.by == "person" else "rule") if self.allows else None
+        if not self.allows:
+            return None
+        trusts = self.rule is not None and self.rule.trusts
+        return Allowed(self.digest, "person" if self.by == "person" else "rule", trusts=trusts)
 
 
 class Approval:

@@ -36,11 +36,16 @@ AllowedBy = Literal["default", "rule", "mode", "person"]
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """It may run with exactly the arguments of `digest`: by the tool's default, a rule, the mode, or a person."""
+    """It may run with exactly the arguments of `digest`: by the tool's default, a rule, the mode, or a person.
+
+    `trusts`: what it brings in from outside is trusted. By default nobody allowed that it changes anything, so it is
+    held to reading (RunningCall.is_read_only).
+    """
 
     digest: str
     by: AllowedBy
     rule_id: str | None = None
+    trusts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +183,7 @@ def decide(
     verdict = _held_back(case, held, mode) or _let_through(case, held, mode, hard)
     if not suspension.covers(case.tool) or not isinstance(verdict, Allowed) or verdict.by == "default":
         return verdict
-    return Allowed(case.digest, "default") if _is_harmless(case.tool) else Ask(case.digest, (suspension.why,))
+    return Allowed(case.digest, "default") if _is_harmless(case) else Ask(case.digest, (suspension.why,))
 
 
 def denied(template: str, **values: str) -> Refused:
@@ -192,7 +197,7 @@ def _held_back(case: Case, rules: tuple[Rule, ...], mode: Mode) -> Verdict | Non
     for rule, match in caught:
         if rule.effect is RuleEffect.DENY and match is Match.YES:
             return denied("A rule made by {origin} denies this call. Find another way.", origin=rule.origin)
-    if mode.mutating == "deny" and _changes_something(case.tool):
+    if mode.mutating == "deny" and _changes_something(case.tool) and not case.only_looks:
         return denied("The mode “{mode}” denies calls that change something.", mode=mode.title)
     asking = [(rule, match) for rule, match in caught if match is not Match.NO and not _is_answered(rule, rules, case)]
     if not asking:
@@ -212,8 +217,8 @@ def _let_through(case: Case, rules: tuple[Rule, ...], mode: Mode, hard: HardDeny
     is_exact = rule is not None and isinstance(rule.pattern, ArgumentsPattern)
     # Whoever allowed these very arguments saw them; a wider allowance was given without seeing this call.
     if rule is not None and (is_exact or hard is None):
-        return Allowed(case.digest, "rule", rule.id)
-    if _is_harmless(case.tool) and not (hard is not None and hard.even_at_reading):
+        return Allowed(case.digest, "rule", rule.id, rule.trusts)
+    if _is_harmless(case) and not (hard is not None and hard.even_at_reading):
         return Allowed(case.digest, "default")
     if hard is not None:
         return Ask(case.digest, (Sentence(hard.reason),))
@@ -231,8 +236,10 @@ def _why_asked(rule: Rule, match: Match) -> Sentence:
     return Sentence(template, {"origin": rule.origin})
 
 
-def _is_harmless(tool: AnyTool) -> bool:
-    return tool.tool_class is ToolClass.READ_ONLY and (tool.effects <= _HARMLESS or tool.effects == _HANDS_ON)
+def _is_harmless(case: Case) -> bool:
+    tool = case.tool
+    only_reads = tool.tool_class is ToolClass.READ_ONLY and (tool.effects <= _HARMLESS or tool.effects == _HANDS_ON)
+    return only_reads or case.only_looks
 
 
 def _changes_something(tool: AnyTool) -> bool:

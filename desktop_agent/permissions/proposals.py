@@ -36,6 +36,7 @@ from desktop_agent.vocabulary.conduct.rules import (
     RuleScope,
     Subject,
 )
+from desktop_agent.vocabulary.messages import new_id
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 
 # They do nothing but change what the next command finds, or where it runs.
@@ -48,6 +49,8 @@ _RUN_SCRIPTS = listed("npm pnpm yarn cargo go dotnet")
 # `python -m pytest` says what it does, `python -m timeit` runs anything.
 _MODULES_THAT_SAY = listed("pytest unittest ruff mypy black isort flake8 pyright basedpyright")
 
+# Either can make of a file what it likes, so a rule is about both. It holds in the whole workspace: files that start
+# programs are asked about wherever they lie, and all that these tools did can be undone.
 _CHANGE_A_FILE = ("edit_file", "write_file")
 _WRITES = frozenset({Effect.WRITE})
 
@@ -63,45 +66,53 @@ def proposals(
     """Rules that would allow the call of this digest from now on: each in the workspace, if there is one, and always.
 
     `subjects` are what the tool says about the call; None where it failed to. Each rule allows the whole call by
-    itself, or with the rules that are `allowed` already, apart from what is never allowed. The last ones, where there
-    are such, are for two tools at once, and in the workspace only.
+    itself, or with the rules that are `allowed` already, apart from what is never allowed. A change of a file in the
+    workspace has one rule alone, for all files there.
     """
     words = [each for rule in allowed if names_tool(rule, tool) for each in command_patterns(rule.pattern)]
-    patterns: list[Pattern | None] = [*_narrow(subjects or (), words)]
-    if all(isinstance(each, CommandsPattern) for each in patterns):
-        if not patterns and Effect.EXECUTE not in tool.effects:
-            patterns.append(None)
-        patterns.insert(0, ArgumentsPattern(digest=digest))
+    patterns: list[Pattern | None] = [*_narrow(subjects or (), words, workspace)]
+    exact = ArgumentsPattern(digest=digest)
+    if not patterns:
+        patterns = [exact] if Effect.EXECUTE in tool.effects else [exact, None]
+    elif all(isinstance(each, CommandsPattern) for each in patterns):
+        patterns.append(exact)
+    if (rule := _of_files(tool, patterns, workspace)) is not None:
+        return (rule,)
     scopes = [(RuleScope.WORKSPACE, workspace)] if workspace is not None else []
-    singly = (
+    return tuple(
         Rule(effect=RuleEffect.ALLOW, tool=tool.identity, pattern=pattern, scope=scope, workspace=where)
         for pattern in patterns
         for scope, where in (*scopes, (RuleScope.ALWAYS, None))
     )
-    return (*singly, *_together(tool, patterns, workspace))
 
 
-def _together(tool: AnyTool, patterns: Sequence[Pattern | None], workspace: str | None) -> Iterator[Rule]:
-    """For both tools that change a file: who lets one of them change it, mostly means the other too."""
+def with_trust(rules: Sequence[Rule]) -> tuple[Rule, ...]:
+    """The same rules, and each that holds in one workspace once more as one that trusts what its calls bring in."""
+    here = (each for each in rules if each.scope is RuleScope.WORKSPACE)
+    return (*rules, *(each.model_copy(update={"id": new_id(), "trusts": True}) for each in here))
+
+
+def _of_files(tool: AnyTool, patterns: Sequence[Pattern | None], workspace: str | None) -> Rule | None:
+    """For both tools that change a file, anywhere in the workspace; None where the call is about something else."""
     only_writes = tool.effects == _WRITES and tool.tool_class is ToolClass.MUTATING
     if tool.name not in _CHANGE_A_FILE or not only_writes or not tool.scope or workspace is None:
-        return
-    # By their whole identities: a server's tool of such a name is another tool.
-    also = tuple(f"{each} @ {tool.scope}" for each in _CHANGE_A_FILE if each != tool.name)
+        return None
     everywhere = PurePath(workspace).as_posix()
     folders = [each.prefix for each in patterns if isinstance(each, PathPattern)]
-    for prefix in dict.fromkeys((*folders, everywhere)) if folders and _all_in(folders, everywhere) else ():
-        pattern, scope = PathPattern(prefix=prefix), RuleScope.WORKSPACE
-        yield Rule(
-            effect=RuleEffect.ALLOW, tool=tool.identity, also=also, pattern=pattern, scope=scope, workspace=workspace
-        )
+    if not folders or not _is_narrow(everywhere) or not all(path_fits(everywhere, each) for each in folders):
+        return None
+    return Rule(
+        effect=RuleEffect.ALLOW,
+        tool=tool.identity,
+        # By their whole identities: a server's tool of such a name is another tool.
+        also=tuple(f"{each} @ {tool.scope}" for each in _CHANGE_A_FILE if each != tool.name),
+        pattern=PathPattern(prefix=everywhere),
+        scope=RuleScope.WORKSPACE,
+        workspace=workspace,
+    )
 
 
-def _all_in(folders: Sequence[str], folder: str) -> bool:
-    return _is_narrow(folder) and all(path_fits(folder, each) for each in folders)
-
-
-def _narrow(subjects: Sequence[Subject], allowed: Sequence[CommandPattern]) -> list[Pattern]:
+def _narrow(subjects: Sequence[Subject], allowed: Sequence[CommandPattern], workspace: str | None) -> list[Pattern]:
     """One pattern that covers everything that the call is about; none where one cannot."""
     paths = [each.path for each in subjects if isinstance(each, PathSubject)]
     hosts = {each.host.lower() for each in subjects if isinstance(each, HostSubject)}
@@ -114,7 +125,7 @@ def _narrow(subjects: Sequence[Subject], allowed: Sequence[CommandPattern]) -> l
         return [PathPattern(prefix=each) for each in folders if _is_narrow(each)] if len(folders) == 1 else []
     if hosts:
         return [HostPattern(host=each) for each in hosts] if len(hosts) == 1 else []
-    return _of_line(lines.pop(), allowed) if len(lines) == 1 else []
+    return _of_line(lines.pop(), allowed, workspace) if len(lines) == 1 else []
 
 
 def _is_narrow(folder: str) -> bool:
@@ -123,14 +134,14 @@ def _is_narrow(folder: str) -> bool:
     return bool(parts) and parts != (folder[:2],)
 
 
-def _of_line(subject: CommandSubject, allowed: Sequence[CommandPattern]) -> list[Pattern]:
+def _of_line(subject: CommandSubject, allowed: Sequence[CommandPattern], workspace: str | None) -> list[Pattern]:
     """About the one command that is missing; of several that are, only a bundle can allow all by one rule."""
     folder = folder_of(subject)
     # What runs who knows where is allowed by its arguments, folder and all, or not at all.
     if not parsed(subject.line).is_plain or folder is None:
         return []
     held = holding_in(allowed, folder)
-    missing = [_plainly(each) for each in to_be_allowed(subject) if not is_command_covered(each, held)]
+    missing = [_plainly(each) for each in to_be_allowed(subject, workspace) if not is_command_covered(each, held)]
     bundle = bundle_of(map(_first_words, missing), folder)
     several = [bundle] if bundle is not None else []
     return [*_of_command(missing[0], several, folder)] if len(missing) == 1 else [*several]

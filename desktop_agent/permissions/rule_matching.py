@@ -7,6 +7,7 @@ from itertools import takewhile
 from unicodedata import normalize
 
 from desktop_agent.permissions.shell.commands import Command, ParsedLine, parsed
+from desktop_agent.permissions.shell.looking import looks, only_looks
 from desktop_agent.permissions.shell.reaching_options import reaches_further
 from desktop_agent.permissions.shell.starting.seen_inside import seen_inside
 from desktop_agent.tools.tool import AnyTool
@@ -56,6 +57,15 @@ class Case:
     tool: AnyTool
     digest: str
     subjects: tuple[Subject, ...] | None = ()
+    workspace: str | None = None
+
+    @property
+    def only_looks(self) -> bool:
+        """Whether all that it would do is to run shell lines, sandboxed, that only look at things."""
+        subjects = self.subjects or ()
+        return bool(subjects) and all(
+            isinstance(each, CommandSubject) and only_looks(each, self.workspace) for each in subjects
+        )
 
     @property
     def lines(self) -> tuple[ParsedLine, ...]:
@@ -111,9 +121,9 @@ def covering(rules: Iterable[Rule], case: Case) -> Rule | None:
         if rule.pattern is None:
             return rule
     patterns = [rule.pattern for rule in named if rule.pattern is not None]
-    if not case.subjects or not all(_is_covered(each, patterns) for each in case.subjects):
+    if not case.subjects or not all(_is_covered(each, patterns, case.workspace) for each in case.subjects):
         return None
-    return next(rule for rule in named if _helps(rule, case.subjects))
+    return next((rule for rule in named if _helps(rule, case.subjects)), None)
 
 
 def folder_of(subject: CommandSubject) -> str | None:
@@ -123,9 +133,13 @@ def folder_of(subject: CommandSubject) -> str | None:
     return None if goes_elsewhere else subject.folder
 
 
-def to_be_allowed(subject: CommandSubject) -> tuple[Command, ...]:
-    """The commands of this line that rules must allow: to go to the folder for which they hold is no matter."""
-    return parsed(subject.line).written[1 if subject.goes_there else 0 :]
+def to_be_allowed(subject: CommandSubject, workspace: str | None = None) -> tuple[Command, ...]:
+    """The commands of this line that rules must allow.
+
+    To go to the folder for which they hold needs none, nor does what only looks, where the line runs sandboxed.
+    """
+    commands = parsed(subject.line).written[1 if subject.goes_there else 0 :]
+    return tuple(each for each in commands if not (subject.is_sandboxed and looks(each, workspace)))
 
 
 def holding_in(patterns: Iterable[CommandPattern], folder: str | None) -> list[CommandPattern]:
@@ -166,13 +180,13 @@ def _caught(pattern: _SubjectPattern, subject: Subject) -> Match:
             return Match.NO
 
 
-def _is_covered(subject: Subject, patterns: Sequence[Pattern]) -> bool:
+def _is_covered(subject: Subject, patterns: Sequence[Pattern], workspace: str | None = None) -> bool:
     if isinstance(subject, PathSubject):
         return any(isinstance(each, PathPattern) and path_fits(each.prefix, subject.path) for each in patterns)
     if isinstance(subject, HostSubject):
         return any(isinstance(each, HostPattern) and _host_fits(each.host, subject.host) for each in patterns)
     single = (each for pattern in patterns for each in command_patterns(pattern))
-    words, commands = holding_in(single, folder_of(subject)), to_be_allowed(subject)
+    words, commands = holding_in(single, folder_of(subject)), to_be_allowed(subject, workspace)
     is_plain = parsed(subject.line).is_plain
     return is_plain and bool(commands) and all(is_command_covered(each, words) for each in commands)
 

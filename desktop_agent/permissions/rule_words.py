@@ -28,6 +28,11 @@ _TITLES = {
 
 def in_words(rule: Rule) -> Sentence:
     """What a rule matches, for people; shown before it is granted."""
+    words = _matched(rule)
+    return Sentence("{rule}; what comes from there is trusted", {"rule": words}) if rule.trusts else words
+
+
+def _matched(rule: Rule) -> Sentence:
     match rule.pattern:
         case PathPattern(prefix=prefix):
             return _in_folder(rule, prefix)

@@ -9,7 +9,7 @@ from desktop_agent.permissions.gate import NOTHING_SUSPENDED, Refused, Verdict, 
 from desktop_agent.permissions.hard_denies import Grounds
 from desktop_agent.permissions.places.following import followed
 from desktop_agent.permissions.places.private_places import NO_PRIVATE_PLACES, private_places_in
-from desktop_agent.permissions.proposals import proposals
+from desktop_agent.permissions.proposals import proposals, with_trust
 from desktop_agent.permissions.rule_matching import Case
 from desktop_agent.permissions.taint import CLEAN, Taint
 from desktop_agent.tools.foreign_code import Fault, contained
@@ -180,6 +180,13 @@ class Standing(_Heard):
         self._tell()
         return True
 
+    def trust(self, outsider: UntrustedSource) -> bool:
+        """Note content of theirs that came in by a call whose rule trusts it; whether it is new."""
+        if self._parent is not None:
+            return self._parent.trust(outsider)
+        before, self._taint = self._taint, self._taint.trusting(outsider)
+        return self._taint is not before
+
     def lift(self, shown: Sequence[str] | None = None) -> None:
         """End what was suspended here, and trust what came in from outside so far.
 
@@ -204,7 +211,7 @@ class Standing(_Heard):
         if isinstance(entry, Refused):
             return entry
         subjects = await _subjects(entry.tool, entry.input, self._workspace)
-        return self.decided(Case(entry.tool, entry.digest, subjects))
+        return self.decided(Case(entry.tool, entry.digest, subjects, self._workspace))
 
     async def proposals(self, call: ToolUse, tool: AnyTool, *, digest: str | None = None) -> tuple[Rule, ...]:
         """Rules that would allow this call from now on, to be shown with a question about it."""
@@ -212,9 +219,11 @@ class Standing(_Heard):
         if isinstance(entry, Refused):
             return ()
         subjects = await _subjects(tool, entry.input, self._workspace)
+        brings = await contained(lambda: _brings(tool, entry.input))
         moment = self._clock()
         allowed = [each for each in self.rules if each.effect is RuleEffect.ALLOW and self._holds(each, moment)]
-        return proposals(tool, entry.digest, subjects, workspace=self._workspace, allowed=allowed)
+        found = proposals(tool, entry.digest, subjects, workspace=self._workspace, allowed=allowed)
+        return found if brings is not True else with_trust(found)
 
     def admits(self, name: str) -> bool:
         """Whether a tool of this name may be named at all, here and above."""
@@ -270,6 +279,10 @@ def _of_conversation(rule: Rule, conversation_id: str | None) -> Rule:
         # Who writes a time without its zone means the clock on the wall.
         changes["expires_at"] = rule.expires_at.astimezone()
     return rule.model_copy(update=changes) if changes else rule
+
+
+async def _brings(tool: AnyTool, checked: object) -> bool:
+    return tool.brings is not None and tool.brings(checked) is not None
 
 
 async def _subjects(tool: AnyTool, checked: object, workspace: str | None) -> tuple[Subject, ...] | None:

@@ -38,6 +38,12 @@ class Taint:
             return self
         return Taint((*self.outsiders, outsider), self.trusted)
 
+    def trusting(self, outsider: UntrustedSource) -> "Taint":
+        """With content of this outsider, which the person trusts. The same one when they know of it already."""
+        if any(outsider.is_same(each) for each in (*self.outsiders, *self.trusted)):
+            return self
+        return Taint(self.outsiders, (*self.trusted, outsider))
+
     def lifted(self, shown: Sequence[str] | None = None) -> "Taint":
         """The person lets pass what came in so far: until another outsider brings something.
 

@@ -86,7 +86,7 @@ class RunningCall:
     `progress` shows live output. `so_far` takes, in sentences, what the call has done until now; the last word stands
     in the result of a call that is broken off. `changed` takes what it did to files, for the person. All may be called
     from any thread. `spent` takes what a model used that was asked for the call, from the loop's thread alone: the run
-    counts it.
+    counts it. `is_read_only`: nobody allowed that it changes anything, so a tool that can is to be held to reading.
     """
 
     tool_use_id: str
@@ -95,6 +95,7 @@ class RunningCall:
     so_far: Callable[[str], None] = _unheard
     changed: Callable[[FileChanges], None] = _unheard
     spent: Callable[[Usage], None] = _unheard
+    is_read_only: bool = False
 
 
 @dataclass(frozen=True)

@@ -68,8 +68,8 @@ def calls() -> tuple[Call, ...]:
 class FirstDay(Trial):
     """The day as often as one likes, each in a conversation of its own, with the rules of the days before.
 
-    Their policy: the first rule that is offered for this folder, which is the narrowest. Nothing dangerous is granted.
-    What came from the web they have read, and trust it for as long as is offered.
+    Their policy: the first rule that is offered for this folder, which is the narrowest; where it is about something
+    that brings in what others wrote, with trust in that. Nothing dangerous is granted.
     """
 
     def __init__(self, folder: Path, server: RawServer) -> None:
@@ -132,7 +132,9 @@ class FirstDay(Trial):
         if "came into this conversation" in card.reason:
             self.session.standing.lift()
             return AllowForConversation()
-        return AllowAlways(rule_id=next(each for each in card.proposals if each.scope is RuleScope.WORKSPACE).id)
+        here = [each for each in card.proposals if each.scope is RuleScope.WORKSPACE]
+        # Of what comes from outside they trust what they allow from now on.
+        return AllowAlways(rule_id=(*(each for each in here if each.trusts), *here)[0].id)
 
 
 def offline(tool: AnyTool) -> AnyTool:

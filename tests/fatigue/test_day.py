@@ -150,4 +150,4 @@ async def test_sixty_calls_are_few_questions_and_nothing_dangerous_passes_unaske
 async def test_whoever_grants_only_the_narrowest_is_asked_more_often_and_no_less_safe(tmp_path: Path) -> None:
     lived = await day_of_work(tmp_path, ShyDay)
     assert_nothing_dangerous_passed(lived)
-    assert lived.questions.total() == 15
+    assert lived.questions.total() == 10

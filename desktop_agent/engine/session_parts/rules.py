@@ -97,6 +97,13 @@ class KeptStanding(Standing):
             self._on_taint()
         return is_new
 
+    def trust(self, outsider: UntrustedSource) -> bool:
+        """As in Standing, and kept."""
+        is_new = super().trust(outsider)
+        if is_new:
+            self._on_taint()
+        return is_new
+
     def lift(self, shown: Sequence[str] | None = None) -> None:
         """As in Standing, and kept. Raises WrongUse when the conversation is closed."""
         self._refuse_when_closed()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from desktop_agent.permissions.shell.assignments import is_harmless_assignment
 from desktop_agent.permissions.shell.first_folder import first_folder
 from desktop_agent.permissions.shell.line_soundness import is_sound
 from desktop_agent.permissions.shell.nodes import (
@@ -136,7 +137,8 @@ class _Reading:
             self._add(node)
         elif node.type == "file_redirect":
             self._redirect(node)
-        self.sets_variables = self.sets_variables or sets_variable(node)
+        if sets_variable(node) and not is_harmless_assignment(node, self._source):
+            self.sets_variables = True
         for child in node.named_children:
             self.read(child, level + 1)
 

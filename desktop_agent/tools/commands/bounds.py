@@ -67,6 +67,7 @@ class Bounds:
     `read_only` is not to be written though it lies in what is writable, nor are the folders moved aside that are
     `pinned`, each of which comes before those in it. Not every confinement can hold these two. `closed` are places,
     there or not, that nobody writes: nothing is made, replaced or removed in a folder on the way to one.
+    Where it `only_reads`, of the writable folders only the last, the command's own, may be written.
     """
 
     writable: tuple[Path, ...]
@@ -75,9 +76,12 @@ class Bounds:
     read_only: tuple[Path, ...] = ()
     pinned: tuple[Path, ...] = ()
     closed: tuple[Path, ...] = ()
+    only_reads: bool = False
 
     def open_in(self, folder: Path) -> tuple[Path, ...]:
         """What of a writable folder may be written: itself, or what is in it now but for what is closed."""
+        if self.only_reads and folder != self.writable[-1]:
+            return ()
         below = tuple(each for each in self.closed if folder in each.parents)
         return tuple(around(folder, (*below, *self.hidden_below(folder)))) if below else (folder,)
 

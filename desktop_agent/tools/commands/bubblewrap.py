@@ -44,6 +44,7 @@ def _seen(places: Iterable[Path]) -> list[str]:
 
 
 def _opened(bounds: Bounds, writable: Path) -> list[str]:
+    # Where nothing in it may be written it is seen all the same: it may lie where all else is closed.
     inside = bounds.open_in(writable)
     if inside == (writable,):
         return ["--bind", str(writable), str(writable), *_kept(bounds, writable)]

@@ -45,8 +45,13 @@ _FIXED = {
 }
 
 
-def environment_of_command(own: Mapping[str, str], temporary: Path, *, network: bool) -> dict[str, str]:
-    """The variables of a command, out of this program's `own`; it puts temporary files and caches in `temporary`."""
+def environment_of_command(
+    own: Mapping[str, str], temporary: Path, *, network: bool, only_reads: bool = False
+) -> dict[str, str]:
+    """The variables of a command, out of this program's `own`; it puts temporary files and caches in `temporary`.
+
+    Where it `only_reads`, also the caches that programs keep in the workspace otherwise.
+    """
     passed = {name: value for name, value in own.items() if name in _PASSED.split() or _LOCALE.fullmatch(name)}
     if network:
         # An address with a name and a password in it is a secret.
@@ -54,12 +59,24 @@ def environment_of_command(own: Mapping[str, str], temporary: Path, *, network: 
     else:
         passed |= _WITHOUT_NETWORK
     passed.setdefault("PATH", os.defpath)
-    return passed | _FIXED | _caches(own) | _own_places(temporary)
+    found = passed | _FIXED | _caches(own) | _own_places(temporary)
+    return found | _caches_of_readers(temporary) if only_reads else found
 
 
 def _own_places(temporary: Path) -> dict[str, str]:
     caches = temporary / "cache"
     return {"TMPDIR": str(temporary), "XDG_CACHE_HOME": str(caches), "npm_config_cache": str(caches / "npm")}
+
+
+def _caches_of_readers(temporary: Path) -> dict[str, str]:
+    caches = temporary / "cache"
+    return {
+        "RUFF_CACHE_DIR": str(caches / "ruff"),
+        "MYPY_CACHE_DIR": str(caches / "mypy"),
+        "GIT_OPTIONAL_LOCKS": "0",
+        # `python -c` imports no module of the workspace, whatever its name.
+        "PYTHONSAFEPATH": "1",
+    }
 
 
 def _caches(own: Mapping[str, str]) -> dict[str, str]:

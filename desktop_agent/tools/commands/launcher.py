@@ -73,16 +73,26 @@ def _close_in(wanted: dict[str, Any]) -> None:
     libc, internet = ctypes.CDLL(None, use_errno=True), bool(wanted["network"])
     no_new_privileges(libc)
     if "writable" in wanted:
-        places = (tuple(map(Path, wanted[name])) for name in ("writable", "hidden"))
+        places = (tuple(map(Path, wanted[name])) for name in ("readable", "writable", "hidden"))
         _close_files(libc, *places, network=internet)
     install_socket_filter(libc, internet=internet)
 
 
-def _close_files(libc: ctypes.CDLL, writable: tuple[Path, ...], hidden: tuple[Path, ...], *, network: bool) -> None:
+def _close_files(
+    libc: ctypes.CDLL,
+    readable: tuple[Path, ...],
+    writable: tuple[Path, ...],
+    hidden: tuple[Path, ...],
+    *,
+    network: bool,
+) -> None:
     version = version_of(libc)
     if version < _OLDEST:
         raise OSError(f"Landlock is of version {version}")
     rules = Rules(libc, version, network=network)
+    for folder in readable:
+        for path in around(folder, tuple(each for each in hidden if folder in each.parents)):
+            _allow(rules, path, _READ)
     for path, allowed in _allowed(writable, hidden, all_rights(version)):
         _allow(rules, path, allowed)
     rules.obey()

@@ -97,8 +97,9 @@ async def _left(setting: Setting, ended: ProcessEnd) -> int:
 
 async def _why(setting: Setting, output: str) -> str:
     """What the confinement has to do with what was written."""
-    workspace, network = str(setting.bounds.writable[0]), setting.bounds.network
-    return await in_thread(lambda _sign: why_refused(output, setting.way.name, workspace, network=network))
+    bounds, way = setting.bounds, setting.way.name
+    workspace, network, only_reads = str(bounds.writable[0]), bounds.network, bounds.only_reads
+    return await in_thread(lambda _sign: why_refused(output, way, workspace, network=network, only_reads=only_reads))
 
 
 async def _done(setting: Setting, ended: list[int], call: RunningCall) -> str:

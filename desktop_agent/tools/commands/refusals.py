@@ -87,8 +87,16 @@ _REFUSALS = (
 )
 
 
-def why_refused(output: str, way: str, workspace: str, *, network: bool) -> str:
+_HELD_TO_READING = (
+    "The command was held to reading, as it looked like one that only looks and nobody was asked about it. What it "
+    "wants to write, write with a file tool, or with a command that says so: the person is asked then."
+)
+
+
+def why_refused(output: str, way: str, workspace: str, *, network: bool, only_reads: bool = False) -> str:
     """Sentences for the model, empty where nothing in the output tells. `way` is the name of the confinement."""
+    if only_reads and way and any(each in output.lower() for each in ("read-only file system", "permission denied")):
+        return _HELD_TO_READING
     # It may lie among temporary files.
     text = "\n" + output.replace(workspace, "")
     lowered = text.lower()

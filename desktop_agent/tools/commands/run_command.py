@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -50,10 +51,11 @@ def run_command(
 ) -> Tool[RunCommandInput]:
     """Make the tool for a workspace. `own_folders`: where this program keeps its data, which no command may read."""
 
-    def set_up(wanted: RunCommandInput, temporary: Path) -> Setting:
+    def set_up(wanted: RunCommandInput, temporary: Path, *, only_reads: bool) -> Setting:
         folder = _folder(workspace, wanted.folder)
         bounds = bounds_for(workspace.folder, temporary, own_folders, network=wanted.network)
-        environment = environment_of_command(os.environ, temporary, network=wanted.network)
+        bounds = replace(bounds, only_reads=only_reads)
+        environment = environment_of_command(os.environ, temporary, network=wanted.network, only_reads=only_reads)
         return setting_of((_shell(), "-c", wanted.command), folder, environment, bounds, confinement())
 
     async def run(wanted: RunCommandInput, call: RunningCall) -> tuple[Text, ...]:
@@ -61,7 +63,7 @@ def run_command(
         made: list[Path] = []
         try:
             await in_thread(lambda _sign: made.append(_made()))
-            setting = await in_thread(lambda _sign: set_up(wanted, made[0]))
+            setting = await in_thread(lambda _sign: set_up(wanted, made[0], only_reads=call.is_read_only))
             return (Text(text=await run_line(setting, wanted.timeout_seconds, call)),)
         finally:
             await in_thread(lambda _sign: _removed(made))
@@ -86,17 +88,23 @@ def run_command(
         tool_class=ToolClass.MUTATING,
         effects=frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE, Effect.NETWORK}),
         preview=preview,
-        subjects=lambda wanted: _subjects(workspace, wanted),
+        subjects=lambda wanted: _subjects(workspace, wanted, confinement),
         brings=lambda wanted: _outsider(wanted) if wanted.network else None,
         timeout=MOST_SECONDS + _AROUND,
         scope=str(workspace.folder),
     )
 
 
-async def _subjects(workspace: Workspace, wanted: RunCommandInput) -> tuple[Subject, ...]:
+async def _subjects(
+    workspace: Workspace, wanted: RunCommandInput, confinement: Callable[[], Confinement]
+) -> tuple[Subject, ...]:
     # A rule that allows a command without network must not allow it with.
     folder = await relative_of(workspace, wanted.folder)
-    return (CommandSubject(wanted.command, folder), *([HostSubject(ANY_HOST)] if wanted.network else ()))
+    if wanted.network:
+        return (CommandSubject(wanted.command, folder), HostSubject(ANY_HOST))
+    # The first time it is tried, which takes a moment.
+    way = await in_thread(lambda _sign: confinement())
+    return (CommandSubject(wanted.command, folder, is_sandboxed=way.holds),)
 
 
 def _outsider(wanted: RunCommandInput) -> UntrustedSource:

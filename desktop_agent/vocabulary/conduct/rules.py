@@ -110,6 +110,7 @@ class Rule(_Frozen):
     arguments. `conversation_id` and `workspace` say which one, for those scopes. `origin` is who made it, in words
     for people: "you", "a mode", "the program". `answers` are the ids of rules that asked: a person who allows more than
     one call in answer to them has answered them for the others too, and they ask no more where this rule allows.
+    What a call brings in from outside is trusted where a rule that `trusts` allowed the call.
     """
 
     id: str = Field(default_factory=new_id)
@@ -121,6 +122,7 @@ class Rule(_Frozen):
     conversation_id: str | None = None
     workspace: str | None = None
     answers: tuple[str, ...] = ()
+    trusts: bool = False
     origin: str = "you"
     created_at: datetime = Field(default_factory=now)
     expires_at: datetime | None = None
@@ -140,6 +142,7 @@ class Rule(_Frozen):
             conversation_id: str | None = None,
             workspace: str | None = None,
             answers: Sequence[str] = (),
+            trusts: bool = False,
             origin: str = "you",
             created_at: datetime = ...,
             expires_at: datetime | None = None,
@@ -174,12 +177,14 @@ class HostSubject:
 class CommandSubject:
     """A whole shell line that a call runs, and where: relative to the workspace, None where that cannot be told.
 
-    `goes_there`: the first command of the line goes to that folder, and does nothing else.
+    `goes_there`: the first command of the line goes to that folder, and does nothing else. `is_sandboxed`: it would run
+    in a confinement that holds, and without the network.
     """
 
     line: str
     folder: str | None = TOP_FOLDER
     goes_there: bool = False
+    is_sandboxed: bool = False
 
 
 Subject = PathSubject | HostSubject | CommandSubject

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from desktop_agent.permissions.gate import Allowed
-from desktop_agent.permissions.proposals import proposals
+from desktop_agent.permissions.proposals import proposals, with_trust
 from desktop_agent.permissions.shell.bundles import BUNDLES
 from desktop_agent.permissions.standing import Standing
 from desktop_agent.tools.tool import AnyTool
@@ -143,23 +143,23 @@ def test_of_a_chained_line_only_a_bundle_may_allow_several_commands(
 ) -> None:
     tool = make_open_tool([Effect.EXECUTE])
     exact = ArgumentsPattern(digest=tool.digest({}))
-    assert patterns(tool, CommandSubject(line)) == [exact, *([bundle] if bundle else [])]
+    assert patterns(tool, CommandSubject(line)) == [*([bundle] if bundle else []), exact]
 
 
 def together(tool: AnyTool, *paths: str, workspace: str | None = "/ws") -> list[tuple[tuple[str, ...], str | None]]:
     """The tools and folders of the rules for several tools."""
     found = proposals(tool, "d", [PathSubject(each) for each in paths], workspace=workspace)
     several = [each for each in found if each.also]
-    assert found[len(found) - len(several) :] == tuple(several)
+    assert not several or len(found) == 1
     assert all((each.scope, each.workspace) == (RuleScope.WORKSPACE, workspace) for each in several)
     return [(each.tools, each.pattern.prefix if isinstance(each.pattern, PathPattern) else None) for each in several]
 
 
-def test_who_lets_one_tool_change_a_file_may_let_both(make_open_tool: MakeTool) -> None:
+def test_who_lets_one_tool_change_a_file_lets_both_in_the_whole_workspace(make_open_tool: MakeTool) -> None:
     editing, writing = (make_open_tool([Effect.WRITE], name=name) for name in ("edit_file", "write_file"))
     tools = ("edit_file @ /ws", "write_file @ /ws")
-    assert together(editing, "/ws/src/a") == [(tools, "/ws/src"), (tools, "/ws")]
-    assert together(writing, "/ws/src/a") == [(tools[::-1], "/ws/src"), (tools[::-1], "/ws")]
+    assert together(editing, "/ws/src/a") == [(tools, "/ws")]
+    assert together(writing, "/ws/src/a") == [(tools[::-1], "/ws")]
     assert together(editing, "/ws/a") == [(tools, "/ws")]
 
 
@@ -179,6 +179,15 @@ def test_no_other_tool_and_no_other_place_is_allowed_with_one_that_changes_a_fil
         make_open_tool([Effect.WRITE], name="edit_file", scope=""),
     )
     assert [together(each, "/ws/src/a") for each in others] == [[]] * len(others)
+
+
+def test_a_rule_may_trust_what_its_calls_bring_in_one_workspace(make_open_tool: MakeTool) -> None:
+    tool = make_open_tool([Effect.NETWORK])
+    rules = with_trust(proposals(tool, "d", [HostSubject("example.org")], workspace="/ws"))
+    here, everywhere = RuleScope.WORKSPACE, RuleScope.ALWAYS
+    assert [(each.scope, each.trusts) for each in rules] == [(here, False), (everywhere, False), (here, True)]
+    assert len({each.id for each in rules}) == 3
+    assert len({each.pattern for each in rules}) == 1
 
 
 @pytest.mark.parametrize("line", ["git log && ls", "git log > x", "A=1 git log", "eval $x", "broken (", ""])

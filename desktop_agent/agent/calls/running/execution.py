@@ -133,7 +133,10 @@ class Execution:
         if isinstance(source, Fault):
             _log.error("tool %s cannot say where its result comes from: %s", tool.name, source.trace)
             source = UntrustedSource("web", tool.name)
-        if source is not None and self._scope.around.standing.mark(source):
+        standing = self._scope.around.standing
+        if source is not None and call.permit is not None and call.permit.trusts:
+            standing.trust(source)
+        elif source is not None and standing.mark(source):
             self._scope.emit(OutsideContentArrived(call.use.id, source.kind, source.name))
 
     async def _work(self, call: Call, tool: AnyTool) -> _Given | None:
@@ -146,7 +149,9 @@ class Execution:
                 return None
             call.began_at = monotonic()
             account, path = Account(call), self._scope.around.agent_path
-            running = RunningCall(call.use.id, progress, path, account.so_far, account.changed, self._scope.spend)
+            reads = call.permit is not None and call.permit.by == "default"
+            spend = self._scope.spend
+            running = RunningCall(call.use.id, progress, path, account.so_far, account.changed, spend, reads)
             return Outcome.SUCCEEDED, await tool.run(arguments, running)
 
         call.halted = asyncio.get_running_loop().create_future()

@@ -1,0 +1,176 @@
+"""Whether a shell line only looks: no command in it writes, starts something else, or reads outside of the workspace.
+
+What only looks runs without a question, with the workspace read-only and without the network. So a program that is
+missing here costs a question, and one that should not be here can still change nothing.
+"""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from desktop_agent.permissions.shell.commands import Command, parsed
+from desktop_agent.permissions.shell.looking_scripts import awk_only_prints, python_only_prints, sed_only_prints
+from desktop_agent.permissions.shell.nodes import listed
+from desktop_agent.permissions.shell.reaching_options import known_name, reaches_further, subcommand
+from desktop_agent.permissions.shell.wrappers import SHELLS, program_name
+from desktop_agent.vocabulary.conduct.rules import CommandSubject
+
+# They start what stands in their words, and add words that they read to it.
+_STARTERS = frozenset({"find", "xargs"}) | SHELLS
+_SCRIPTS = {
+    "sed": sed_only_prints,
+    **dict.fromkeys(("awk", "gawk", "mawk"), awk_only_prints),
+    **dict.fromkeys(("python", "python3"), python_only_prints),
+}
+# Software of the system, in which there is nothing of a person's.
+_SYSTEM = listed("usr bin sbin lib lib32 lib64 opt nix")
+_DEVICES = re.compile(r"/dev/(?:null|stdin|stdout|stderr|fd/\d+)")
+_UP = re.compile(r"(?:^|[/=:,\s])\.\.(?:/|$|\s)")
+_HOME = re.compile(r"(?:^|[=:,\s])~")
+_ABSOLUTE = re.compile(r"(?:^|[=:,\s]|^-\w{1,3})(/[^=:,\s]*)")
+# What an expansion may be: a variable of the line's own, the result of a command of the line, or the workspace.
+_STRANGE_EXPANSION = re.compile(
+    r"\$(?!\(|PWD\b|[a-z_][a-z0-9_]*|\{[a-z_][a-z0-9_]*\}|\{#?[a-z_][a-z0-9_]*[#%/:]|[?#!])"
+)
+_LISTS = re.compile(r"\b(?:for|select|case)\b")
+_QUOTES = re.compile(r"[\"'\\]")
+# Around names in a program that is a word.
+_SIGNS = re.compile(r"[\"'(){}\[\]<>]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    any_options: frozenset[str]
+    options_of_rules: frozenset[str]
+    alone: frozenset[str]
+    version_words: frozenset[str]
+    tell_version: frozenset[str]
+    text_first: frozenset[str]
+    subcommands: frozenset[tuple[str, ...]]
+    only_with: dict[tuple[str, ...], frozenset[str]]
+    never_with: dict[tuple[str, ...], frozenset[str]]
+    without_operands: frozenset[tuple[str, ...]]
+
+
+@cache
+def _table() -> _Table:
+    data: dict[str, Any] = tomllib.loads(
+        files(__package__ or __name__).joinpath("looking_programs.toml").read_text(encoding="utf-8")
+    )
+
+    def pairs(name: str) -> frozenset[tuple[str, ...]]:
+        return frozenset((*first.split(), last) for first, names in data[name].items() for last in names.split())
+
+    def words(name: str) -> dict[tuple[str, ...], frozenset[str]]:
+        return {tuple(key.split()): listed(value) for key, value in data[name].items()}
+
+    return _Table(
+        any_options=listed(data["any_options"]),
+        options_of_rules=listed(data["options_of_rules"]),
+        alone=listed(data["alone"]),
+        version_words=listed(data["version_words"]),
+        tell_version=listed(data["tell_version"]),
+        text_first=listed(data["text_first"]),
+        subcommands=pairs("subcommands"),
+        only_with=words("only_with"),
+        never_with=words("never_with"),
+        without_operands=pairs("without_operands"),
+    )
+
+
+def only_looks(subject: CommandSubject, workspace: str | None) -> bool:
+    """Whether every command of the line only looks, and at nothing outside of the workspace but the system's software.
+
+    False also where the line would not run confined and without the network: then it may reach what it should not.
+    """
+    line = parsed(subject.line)
+    if not subject.is_sandboxed or not line.understood or not line.written or line.sets_variables:
+        return False
+    if any(each.writes or leads_out(each.source, workspace) for each in line.redirections):
+        return False
+    # What a loop goes through stands in no command.
+    if _LISTS.search(subject.line) and leads_out(_QUOTES.sub("", subject.line), workspace):
+        return False
+    return all(looks(each, workspace) for each in line.written)
+
+
+def looks(command: Command, workspace: str | None) -> bool:
+    """Whether a command, and all that it starts, only looks."""
+    if command.carries:
+        return _starts_what_looks(command) and all(looks(each, workspace) for each in command.carries)
+    name = program_name(command.words[0] or "")
+    if name != command.words[0] or not _stays_inside(command, name, workspace):
+        return False
+    table, behind = _table(), command.words[1:]
+    if name in table.any_options:
+        # By itself it goes to the home folder.
+        return name != "cd" or bool(behind)
+    if len(behind) == 1 and name in table.tell_version and behind[0] in table.version_words:
+        return True
+    if name in _SCRIPTS:
+        return _SCRIPTS[name](behind)
+    if name in table.options_of_rules:
+        return not reaches_further(command.words, command.sources, 1)
+    if not behind:
+        return name in table.alone
+    return _subcommand_looks(_without_pager(command))
+
+
+def leads_out(word: str, workspace: str | None) -> bool:
+    """Whether a word may name something outside of the workspace that is not the system's own software."""
+    if workspace:
+        word = re.sub(rf"{re.escape(workspace)}(?=/|$|\s)", ".", word)
+    if _UP.search(word) or _HOME.search(word):
+        return True
+    for found in _ABSOLUTE.finditer(word):
+        path = re.sub(r"/(?:\.?/)+", "/", found[1])
+        if path.split("/")[1] not in _SYSTEM and not _DEVICES.fullmatch(path):
+            return True
+    return False
+
+
+def _starts_what_looks(command: Command) -> bool:
+    name = program_name(command.words[0] or "")
+    own = command.words[1 : command.carries_at]
+    # An assignment changes what is started.
+    if any("=" in (each or "=") for each in own if not (each or "").startswith("-")):
+        return False
+    if name == "find":
+        return not reaches_further(command.words, command.sources, 1)
+    return name in _STARTERS or command.is_transparent
+
+
+def _stays_inside(command: Command, name: str, workspace: str | None) -> bool:
+    is_text = name in _table().text_first
+    for word, source in zip(command.words[1:], command.sources[1:], strict=True):
+        if word is None and ("$'" in source or _STRANGE_EXPANSION.search(source)):
+            return False
+        if is_text and not source.startswith("-"):
+            is_text = False
+            continue
+        if leads_out(_QUOTES.sub("", source) if word is None else _SIGNS.sub(" ", word), workspace):
+            return False
+    return True
+
+
+def _without_pager(command: Command) -> Command:
+    if command.words[:2] != ("git", "--no-pager"):
+        return command
+    return Command((command.words[0], *command.words[2:]), (command.sources[0], *command.sources[2:]))
+
+
+def _subcommand_looks(command: Command) -> bool:
+    said = subcommand(command.words)
+    if not said:
+        return False
+    table, key = _table(), (known_name(command.words[0] or ""), *said)
+    if key not in table.subcommands or reaches_further(command.words, command.sources, len(key)):
+        return False
+    behind = command.words[len(key) :]
+    if key in table.without_operands and any(not (each or "x").startswith("-") for each in behind):
+        return False
+    needed, refused = table.only_with.get(key), table.never_with.get(key, frozenset())
+    return (needed is None or not needed.isdisjoint(behind)) and refused.isdisjoint(behind)

@@ -1,0 +1,214 @@
+"""Which shell lines only look, and which are asked about because they may do more."""
+
+import pytest
+
+from desktop_agent.permissions.shell.looking import leads_out, only_looks
+from desktop_agent.vocabulary.conduct.rules import CommandSubject
+
+WORKSPACE = "/home/ann/shop"
+
+LOOKS = """
+ls -la
+cat README.md src/app.py
+head -20 src/app.py | tail -5
+cd src && ls
+cd /home/ann/shop && git status
+(cd web && ls -la) | head
+git --no-pager log --oneline -5
+git diff HEAD~1 --stat -- src tests
+git branch -a
+git stash list
+git remote -v
+git ls-files | wc -l
+grep -rn "/api/quote" src | head -20
+grep -rn TODO --include='*.py' . 2>/dev/null || true
+rg -n "def area" src
+find . -name '*.js' -not -path '*/node_modules/*' | xargs grep -n formatPrice
+find src -name '*.py' -exec wc -l {} +
+sed -n '10,40p' src/app.py
+sed 's/a/b/g; /x/d' notes.txt
+sed -n -e '1p' -e '$p' notes.txt
+awk -F, 'NR>1 {n[$3]++} END {for (z in n) printf "%s %d\\n", z, n[z]}' data.csv | sort
+awk '{ if ($3 > 5) print $1 }' data.csv
+jq '.rates | keys' config.json
+python3 -c "import json; print(json.load(open('config.json'))['rates'])"
+python3 --version && node -v
+for f in src/*.py; do echo "$f: $(grep -c def "$f")"; done
+while read -r line; do echo "$line"; done < names.txt
+if [ -f .env.example ]; then cat .env.example; fi
+test -d build && echo there || echo missing
+sort -k2 data.csv | uniq -c | sort -rn
+diff <(sort a.txt) <(sort b.txt)
+env | grep PATH
+timeout 10 grep -r needle .
+CI=1 ls
+du -sh . ; df -h .
+ruff check .
+ruff format --check src
+mypy src 2>&1 | tail -5
+cat /usr/share/common-licenses/MIT
+ls "$PWD"
+""".strip().splitlines()
+
+# What stands behind each, in words, is in the manual page of the program.
+DOES_MORE = """
+rm -rf build
+git checkout -b x
+git branch new
+git branch -D old
+git tag v1
+git remote add origin x
+git stash
+git config core.pager less
+git -c core.pager=x log
+git log --output=src/app.py
+git diff --ext-diff
+git grep -O needle
+git reflog expire --all
+GIT_EXTERNAL_DIFF=./x git diff
+LD_PRELOAD=./x.so ls
+PATH=.:$PATH ls
+env A=1 ls
+env LD_PRELOAD=./x.so ls
+./ls
+src/cat README.md
+cat README.md > out.txt
+cat README.md >> out.txt
+ls | tee out.txt
+sort -u a.txt -o b.txt
+sort --compress-program=./x a.txt
+uniq a.txt b.txt
+find . -delete
+find . -fprint out.txt
+find . -exec rm {} +
+find . -name x | xargs rm
+find . | xargs -I{} sh -c 'rm {}'
+xargs < names.txt
+tree -o out.txt
+sed -i s/a/b/ notes.txt
+sed -n 'w out.txt' notes.txt
+sed '1e id' notes.txt
+sed 's/a/b/e' notes.txt
+sed 's/a/b/w out.txt' notes.txt
+sed -f script.sed notes.txt
+sed -n '1r /etc/passwd' notes.txt
+awk 'BEGIN {system("id")}'
+awk '{print > "out.txt"}' a.txt
+awk '{print $1 | "sh"}' a.txt
+awk 'BEGIN {"id" | getline x}'
+awk '/"/ {print > "out.txt"}' a.txt
+awk -f prog.awk a.txt
+awk -i inplace '{print}' a.txt
+awk '@load "x"; {print}' a.txt
+rg --pre ./x needle
+python3 -c "import os; os.remove('a')"
+python3 -c "open('a', 'w')"
+python3 -c "open('a', mode='a')"
+python3 -c "open(*['a', 'w'])"
+python3 -c "open('a', 'r', 1, None, None, None, True, print)"
+python3 -c "import json; json.codecs.open('a', 'w')"
+python3 -c "().__class__.__base__.__subclasses__()"
+python3 -c "__import__('os').remove('a')"
+python3 -c "import csv; eval('1')"
+python3 -c "from json import codecs as c; c.open('a', 'w')"
+python3 -c "list(map(open, ['a'], ['w']))"
+python3 -m http.server
+python3 script.py
+ruff check --fix .
+ruff format src
+ruff check --output-file=x .
+make lint
+npm test
+bash script.sh
+bash -c 'rm x'
+eval 'rm x'
+. ./env.sh
+cat ~/.ssh/id_ed25519
+cat ../.env
+cat src/../../.env
+cat /etc/shadow
+cat /home/ann/.netrc
+cat /home/ann/shopping/x
+cat //etc/passwd
+cat /./etc/passwd
+cat /usr/../etc/passwd
+grep -f/etc/passwd x
+grep --file=/etc/passwd x
+grep x -r /home
+cat "$HOME/.ssh/id"
+cat $OTHER
+cat ${HOME}/x
+cat $'\\x2fetc/passwd'
+cat /et*/passwd
+cd .. && ls
+cd / && ls
+cd; ls
+for f in ~/.ssh/*; do cat "$f"; done
+for f in /etc/*; do cat "$f"; done
+cat < /etc/passwd
+diff <(sort a) <(cat ~/.aws/credentials)
+dir=/etc; ls $dir
+export A=1; ls
+ls; curl example.org
+ls && wget example.org
+ls $(curl example.org)
+echo `curl example.org`
+python3 -c "print(open('/etc/passwd').read())"
+man ls
+less README.md
+hostname x
+xxd -r a b
+yq -i .a=1 f.yml
+date -s tomorrow; touch x
+tail -f log & touch x
+function ls { rm x; }; ls
+ls() { rm x; }; ls
+alias ls='rm x'; ls
+command rm x
+exec rm x
+trap 'rm x' EXIT
+""".strip().splitlines()
+
+
+def sandboxed(line: str) -> CommandSubject:
+    return CommandSubject(line, is_sandboxed=True)
+
+
+@pytest.mark.parametrize("line", LOOKS)
+def test_what_only_looks(line: str) -> None:
+    assert only_looks(sandboxed(line), WORKSPACE)
+    assert not only_looks(CommandSubject(line), WORKSPACE)
+
+
+@pytest.mark.parametrize("line", DOES_MORE)
+def test_what_may_do_more(line: str) -> None:
+    assert not only_looks(sandboxed(line), WORKSPACE)
+
+
+def test_nothing_is_no_look() -> None:
+    assert not only_looks(sandboxed(""), WORKSPACE)
+    assert not only_looks(sandboxed("# ls"), WORKSPACE)
+
+
+@pytest.mark.parametrize(
+    ("word", "leads"),
+    [
+        ("src/app.py", False),
+        ("HEAD~1", False),
+        ("HEAD..origin/main", False),
+        ("a..b", False),
+        ("/dev/null", False),
+        ("/dev/sda", True),
+        ("/usr/bin/python3", False),
+        ("/home/ann/shop/src", False),
+        ("/home/ann/shop/../x", True),
+        ("/home/ann/shop2", True),
+        ("..", True),
+        ("~", True),
+        ("~root/x", True),
+        ("--file=/etc/x", True),
+        ("-I/etc", True),
+    ],
+)
+def test_a_word_leads_out_of_the_workspace(word: str, leads: bool) -> None:
+    assert leads_out(word, WORKSPACE) is leads

@@ -1,0 +1,68 @@
+"""Calls that only look are let through by default, and are no way around what holds back."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from desktop_agent.permissions.gate import Allowed, Ask, Refused, Suspension, Verdict, decide
+from desktop_agent.permissions.proposals import proposals
+from desktop_agent.permissions.rule_matching import Case, covering
+from desktop_agent.tools.tool import AnyTool
+from desktop_agent.vocabulary.conduct.modes import ACCEPT_EDITS_MODE, DEFAULT_MODE, PLAN_MODE, Mode
+from desktop_agent.vocabulary.conduct.rules import (
+    CommandPattern,
+    CommandSubject,
+    HostSubject,
+    Rule,
+    RuleEffect,
+    RuleScope,
+)
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.tool_calls import Effect
+
+MakeTool = Callable[..., AnyTool]
+EVERYTHING = (Effect.READ, Effect.WRITE, Effect.EXECUTE, Effect.NETWORK)
+LOOK = CommandSubject("git status | head", is_sandboxed=True)
+TESTS = CommandSubject("python -m pytest -q 2>&1 | tail -5", is_sandboxed=True)
+
+
+@pytest.fixture
+def tool(make_tool: MakeTool) -> AnyTool:
+    return make_tool(*EVERYTHING)
+
+
+def judged(
+    tool: AnyTool, *subjects: CommandSubject | HostSubject, rules: tuple[Rule, ...] = (), mode: Mode = DEFAULT_MODE
+) -> Verdict:
+    suspension = Suspension(frozenset({Effect.EXECUTE, Effect.NETWORK}), Sentence("A page was read."))
+    return decide(Case(tool, "d", subjects, "/w"), rules, mode, suspension=suspension)
+
+
+@pytest.mark.parametrize("mode", [DEFAULT_MODE, PLAN_MODE, ACCEPT_EDITS_MODE])
+def test_what_only_looks_is_let_through_in_every_mode_and_after_outside_content(tool: AnyTool, mode: Mode) -> None:
+    assert judged(tool, LOOK, mode=mode) == Allowed("d", "default")
+
+
+def test_what_is_not_sandboxed_is_asked_about(tool: AnyTool) -> None:
+    assert isinstance(judged(tool, replace(LOOK, is_sandboxed=False)), Ask)
+    assert isinstance(judged(tool, LOOK, HostSubject("example.org")), Ask)
+    assert isinstance(judged(tool, TESTS), Ask)
+    assert isinstance(judged(tool), Ask)
+
+
+@pytest.mark.parametrize(("effect", "verdict"), [(RuleEffect.DENY, Refused), (RuleEffect.ASK, Ask)])
+def test_rules_that_hold_back_hold_it_back(tool: AnyTool, effect: RuleEffect, verdict: type[Verdict]) -> None:
+    for pattern in (None, CommandPattern(words=("git",)), CommandPattern(words=("head",))):
+        rule = Rule(effect=effect, tool="*", pattern=pattern, scope=RuleScope.ALWAYS)
+        assert isinstance(judged(tool, LOOK, rules=(rule,)), verdict)
+
+
+def test_what_looks_beside_something_else_needs_no_rule_of_its_own(tool: AnyTool) -> None:
+    case = Case(tool, "d", (TESTS,), "/w")
+    first = proposals(tool, "d", (TESTS,), workspace="/w")[0]
+    assert first.pattern == CommandPattern(words=("python", "-m", "pytest"))
+    assert covering((first,), case) is first
+    for line in ("python -m pytest | sort -o x", "python -m pytest | cat ../x", "python -m pytest | tail > x"):
+        assert covering((first,), replace(case, subjects=(replace(TESTS, line=line),))) is None
+    assert covering((first,), replace(case, subjects=(replace(TESTS, is_sandboxed=False),))) is None

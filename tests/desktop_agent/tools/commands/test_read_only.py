@@ -1,0 +1,81 @@
+"""A call that nobody allowed to change anything: its command is held to reading, whatever it is."""
+
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.tools.commands.confinement import Confinement
+from desktop_agent.tools.commands.run_command import run_command
+from desktop_agent.tools.tool import RunningCall
+from desktop_agent.tools.workspace import Workspace
+from desktop_agent.vocabulary.conduct.rules import CommandSubject
+from tests.desktop_agent.tools.commands.ways import way
+
+CHANGES = {
+    "a new file": "echo x > new",
+    "a new folder": "mkdir new",
+    "a link": "ln -s there new",
+    "a hard link": "ln there new",
+    "other contents": "echo x >> there",
+    "cut off": ": > there",
+    "gone": "rm there",
+    "renamed": "mv there new",
+    "through a descriptor": "exec 3<> there; echo x >&3",
+    "through another name": "echo x > $PWD/../$(basename $PWD)/there",
+    "through the root of a process": "echo x > /proc/self/root$PWD/there",
+    "through its folder": "echo x > /proc/self/cwd/there",
+    "mounted anew": "mount -o remount,rw . ; echo x > there",
+}
+
+
+@pytest.fixture(params=["bubblewrap", "Landlock"])
+def confinement(request: pytest.FixtureRequest) -> Confinement:
+    return way(request.param)
+
+
+async def told(workspace: Workspace, confinement: Confinement, line: str) -> str:
+    tool = run_command(workspace, confinement=lambda: confinement)
+    (part,) = await tool.run(tool.checked({"command": line}), RunningCall("1", lambda _: None, is_read_only=True))
+    return part.text  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("how", CHANGES)
+async def test_it_changes_nothing_in_the_workspace(how: str, workspace: Workspace, confinement: Confinement) -> None:
+    place = workspace.folder / "there"
+    place.write_text("as it was")
+    await told(workspace, confinement, CHANGES[how])
+    assert [each.name for each in workspace.folder.iterdir()] == ["there"]
+    assert place.read_text() == "as it was"
+    assert place.stat().st_nlink == 1
+
+
+async def test_it_reads_the_workspace_and_writes_in_its_own_folder(
+    workspace: Workspace, confinement: Confinement
+) -> None:
+    (workspace.folder / "src").mkdir()
+    (workspace.folder / "src" / "there").write_text("as it was")
+    said = await told(workspace, confinement, 'cd src && cat there > "$TMPDIR/t" && cat "$TMPDIR/t" && ls . | wc -l')
+    assert said.startswith("as it was")
+    assert "exit code 0" in said
+
+
+async def test_it_says_so_where_that_made_it_fail(workspace: Workspace, confinement: Confinement) -> None:
+    said = await told(workspace, confinement, "echo x > new")
+    assert "was held to reading" in said
+
+
+async def test_a_line_is_said_to_be_sandboxed_only_where_the_confinement_holds(
+    workspace: Workspace, confinement: Confinement
+) -> None:
+    tool = run_command(workspace, confinement=lambda: confinement)
+    assert tool.subjects is not None
+    (subject,) = await tool.subjects(tool.checked({"command": "ls"}))
+    assert isinstance(subject, CommandSubject)
+    assert subject.is_sandboxed is confinement.holds
+
+
+def test_caches_of_programs_that_look_lie_elsewhere(tmp_path: Path) -> None:
+    from desktop_agent.tools.commands.environment import environment_of_command
+
+    made = environment_of_command({"PATH": "/usr/bin"}, tmp_path, network=False, only_reads=True)
+    assert {made["RUFF_CACHE_DIR"], made["MYPY_CACHE_DIR"]} == {f"{tmp_path}/cache/ruff", f"{tmp_path}/cache/mypy"}
