@@ -1,6 +1,6 @@
 # make run     set up what the window needs, and open it
 # make test    set up what the tests need, and run every check
-# The others: lint format docs bench fuzz invariants soak llama-server gallery package package-check lock clean
+# The others: lint format docs bench fuzz shell-differential invariants soak llama-server gallery package package-check lock clean
 
 # Kept bytecode saves each of the thousands of processes that the tests start from compiling the program anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -12,7 +12,7 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 -
 # What the program is made of; the library alone needs less.
 PROGRAM := --extra window --extra mcp --extra web
 
-.PHONY: run test lint format docs bench fuzz invariants soak llama-server gallery package package-check lock clean setup-run setup-test setup-package
+.PHONY: run test lint format docs bench fuzz shell-differential invariants soak llama-server gallery package package-check lock clean setup-run setup-test setup-package
 .NOTPARALLEL:
 
 run: setup-run
@@ -44,6 +44,10 @@ bench: setup-test
 # Broken streams, 200,000 for each dialect: ARGS='--streams N --seed N --dialect NAME'. Finds go to the folder fuzz.
 fuzz: setup-test
 	@$(BIN)/python -m tests.fuzz $(ARGS)
+
+# Shell lines against the real shells, 70,000: ARGS='--lines N --seed N --shell bash|dash'. Finds go to the folder fuzz.
+shell-differential: setup-test
+	@$(BIN)/python -m tests.shell_differential $(ARGS)
 
 # Random worlds, 20,000 of them: ARGS='--worlds N --steps N --seed N', or ARGS=--faults: do they find seeded faults?
 invariants: setup-test

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from desktop_agent.permissions.shell.nodes import RESERVED, WORDS, listed, text_of
+from desktop_agent.permissions.shell.nodes import RESERVED, WORDS, is_dead_name, is_name, listed, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -21,7 +21,9 @@ _JOINING = frozenset({"concatenation", "string", "heredoc_body", "regex"})
 # To the shell each of these is one word or a part of one; a blank that is not quoted ends it.
 _WITHIN_ONE_WORD = _PIECES - {"string_content"} | listed("variable_assignment regex extglob_pattern brace_expression")
 _QUOTED = listed("string heredoc_body")
-_QUOTING = listed("string raw_string ansi_c_string command_substitution process_substitution expansion")
+_QUOTING = listed(
+    "string raw_string ansi_c_string command_substitution process_substitution expansion arithmetic_expansion"
+)
 _ON_ONE_LINE = listed("command declaration_command unset_command file_redirect herestring_redirect")
 _BEFORE = b" \t\n;&|()"
 _AFTER = b" \t\n;&|()<>"
@@ -29,10 +31,14 @@ _REDIRECTIONS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redi
 _STANDS_BEFORE = frozenset({b"", *(bytes([each]) for each in _BEFORE)})
 _STANDS_BEHIND = frozenset({b"", *(bytes([each]) for each in _AFTER)})
 _STRAY_IN_WORD = re.compile(r"(?<!\\)(?:\\\\)*[\s;&|()<>]|\\\n")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLAIN_DELIMITER = re.compile(r"('?)([A-Za-z0-9_]+)\1")
 # Only plain reads: what may run code or set something on the way is another matter.
-_PLAIN_EXPANSION = re.compile(r"\$\{#?(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])\}")
+_PLAIN_EXPANSION = re.compile(
+    r"\$\{(?:#?(?:[A-Za-z_][A-Za-z0-9_]*(?:\[(?:[0-9]+|[@*])\])?|[0-9]+|[@*#?$!-])|(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+)(?::?[-+]|%%?|##?)[\w./,:@%+*?-]*)\}",
+    re.ASCII,
+)
+# A name in a sum may hold a subscript, and that may run a command.
+_PLAIN_SUM = re.compile(r"\$\(\([0-9 +*/%-]+\)\)", re.ASCII)
 # The shell takes a line end behind `\\` away before it reads anything else, and so may join what the reader parts.
 _CONTINUATION = re.compile(rb"\\\n")
 _BLANKS = frozenset({b" ", b"\t"})
@@ -88,6 +94,8 @@ def _is_plain_leaf(leaf: "Node", source: bytes) -> bool:
     text = text_of(leaf, source)
     if leaf.is_named:
         return True
+    if _is_blank_before(leaf):
+        text = text.lstrip()
     if text != leaf.type and text.strip():
         return False
     if text == "``":
@@ -96,12 +104,22 @@ def _is_plain_leaf(leaf: "Node", source: bytes) -> bool:
     if text == "$" and (leaf.parent is None or leaf.parent.type != "simple_expansion"):
         # `$"x"` is x to bash and $x to the plain shell.
         return False
-    in_expansion = leaf.parent is not None and leaf.parent.type in {"expansion", "brace_expression"}
+    in_expansion = leaf.parent is not None and leaf.parent.type in {"expansion", "subscript", "brace_expression"}
     if (leaf.type not in RESERVED and leaf.type not in _DECLARING) or in_expansion:
         return True
     before = source[max(leaf.start_byte - 1, 0) : leaf.start_byte]
     after = source[leaf.end_byte : leaf.end_byte + 1]
     return (not before or before in _BEFORE) and (not after or after in _AFTER)
+
+
+def _is_blank_before(leaf: "Node") -> bool:
+    """Return whether blanks before it are of the string around it: the reader gives those between two `$x` to one."""
+    parent = leaf.parent
+    return leaf.type in {"$", "${", "$("} and parent is not None and _stands_in_string(parent)
+
+
+def _stands_in_string(node: "Node") -> bool:
+    return node.parent is not None and node.parent.type == "string"
 
 
 def _is_sound(node: "Node", source: bytes) -> bool:
@@ -120,7 +138,10 @@ def _has_gaps_between_words(node: "Node") -> bool:
 
 
 def _is_within_one_word(node: "Node", source: bytes) -> bool:
-    return node.type not in _WITHIN_ONE_WORD or _STRAY_IN_WORD.search(_unquoted_text(node, source)) is None
+    if node.type not in _WITHIN_ONE_WORD:
+        return True
+    text = _unquoted_text(node, source)
+    return _STRAY_IN_WORD.search(text.lstrip() if _stands_in_string(node) else text) is None
 
 
 def _is_on_one_line(node: "Node", source: bytes) -> bool:
@@ -143,6 +164,7 @@ def _has_words_alone(node: "Node", _: bytes) -> bool:
 
 
 def _is_a_group(node: "Node", source: bytes) -> bool:
+    """Two brackets begin a sum to bash, and a group in a group to the plain shell."""
     return not text_of(node, source).startswith("((")
 
 
@@ -154,9 +176,33 @@ def _is_a_word(node: "Node", source: bytes) -> bool:
     return not text.endswith("\\")
 
 
-def _is_untouched(node: "Node", source: bytes) -> bool:
-    """A word that touches an assignment belongs to it."""
-    return source[node.end_byte : node.end_byte + 1] in _STANDS_BEHIND
+def _is_set_to_text(node: "Node", source: bytes) -> bool:
+    """A word that touches an assignment belongs to it; and `x+=1` is a program to the plain shell."""
+    is_touched = source[node.end_byte : node.end_byte + 1] not in _STANDS_BEHIND
+    return not is_touched and all(child.type != "+=" for child in node.children) and _names_text(node, source)
+
+
+def _names_text(node: "Node", source: bytes) -> bool:
+    names = (text_of(child, source) for child in node.named_children if child.type == "variable_name")
+    return is_dead_name(next(names, None))
+
+
+def _is_a_variable(node: "Node", source: bytes) -> bool:
+    """A number is the name of a word that a function was given: it can be read, and not set."""
+    text = text_of(node, source)
+    is_read = node.parent is not None and node.parent.type in {"simple_expansion", "expansion"}
+    return is_name(text) or (is_read and text.isdecimal())
+
+
+def _is_in_expansion(node: "Node", _: bytes) -> bool:
+    return node.parent is not None and node.parent.type == "expansion"
+
+
+def _is_for_all_shells(node: "Node", source: bytes) -> bool:
+    """To the plain shell `function` and `select` are programs."""
+    return node.children[0].type not in {"function", "select"} and (
+        node.type != "for_statement" or _names_text(node, source)
+    )
 
 
 def _has_seen_expansions(node: "Node", source: bytes) -> bool:
@@ -167,7 +213,7 @@ def _has_seen_expansions(node: "Node", source: bytes) -> bool:
 def _has_one_level(node: "Node", source: bytes) -> bool:
     """Between backticks the shell takes one layer of backslashes away before it reads."""
     text = text_of(node, source)
-    return not text.startswith("`") or "\\" not in text
+    return not text.lstrip().startswith("`") or "\\" not in text
 
 
 def _is_redirected_as_read(node: "Node", source: bytes) -> bool:
@@ -204,17 +250,18 @@ def _is_plain_text(kind: str, text: str) -> bool:
         case "ansi_c_string":
             # The plain shell ends it at the first quote, bash does not.
             return "\\'" not in text
-        case "test_command" | "extglob_pattern":
+        case "extglob_pattern":
             return _NO_PLAIN_TEST.search(text) is None
         case "expansion":
-            return _PLAIN_EXPANSION.fullmatch(text) is not None
+            return _PLAIN_EXPANSION.fullmatch(text.lstrip()) is not None
+        case "arithmetic_expansion":
+            return _PLAIN_SUM.fullmatch(text) is not None
         case "file_descriptor":
-            return text.isdecimal()
+            # With more digits it is a word to the plain shell.
+            return len(text) == 1 and text.isdecimal()
         case "command_name":
             # `! ! a` denies twice; the reader takes the second for a program.
             return text not in RESERVED
-        case "variable_name":
-            return _NAME.fullmatch(text) is not None
         case _:
             return True
 
@@ -230,6 +277,15 @@ def _unquoted_text(node: "Node", source: bytes) -> str:
         text += source[end : child.start_byte].decode("utf-8", "replace") + (_unquoted_text(child, source) or "x")
         end = child.end_byte
     return text + source[end : node.end_byte].decode("utf-8", "replace")
+
+
+def _is_plain_test(node: "Node", source: bytes) -> bool:
+    return _NO_PLAIN_TEST.search(_unquoted_text(node, source)) is None
+
+
+def _is_a_pattern(node: "Node", source: bytes) -> bool:
+    """Between double brackets, or what is taken away from a value."""
+    return _is_in_expansion(node, source) or _is_in_double_brackets(node, source)
 
 
 def _is_in_double_brackets(node: "Node", _: bytes) -> bool:
@@ -270,14 +326,20 @@ def _ends_where_it_says(node: "Node", source: bytes) -> bool:
 
 _CHECKS: dict[str, Callable[["Node", bytes], bool]] = {
     "command": _has_words_alone,
-    "regex": _is_in_double_brackets,
+    "test_command": _is_plain_test,
+    "regex": _is_a_pattern,
     "comment": _is_comment,
     "heredoc_redirect": _ends_where_it_says,
     "file_redirect": _is_redirected_as_read,
-    "variable_assignment": _is_untouched,
+    "variable_assignment": _is_set_to_text,
+    "for_statement": _is_for_all_shells,
+    "function_definition": _is_for_all_shells,
     "string": _has_seen_expansions,
     "command_substitution": _has_one_level,
     "compound_statement": _is_a_group,
+    "subshell": _is_a_group,
+    "subscript": _is_in_expansion,
+    "variable_name": _is_a_variable,
     "word": _is_a_word,
     "number": _is_a_word,
 }

@@ -23,11 +23,11 @@ _STRUCTURE = listed(
     "comment command command_name test_command declaration_command unset_command file_redirect heredoc_redirect "
     "herestring_redirect heredoc_start heredoc_body heredoc_content heredoc_end file_descriptor variable_assignment "
     "variable_name unary_expression binary_expression negated_expression parenthesized_expression test_operator "
-    "regex extglob_pattern brace_expression"
+    "regex extglob_pattern brace_expression subscript"
 )
 WORDS = listed(
     "word number raw_string string string_content ansi_c_string concatenation simple_expansion expansion "
-    "special_variable_name command_substitution process_substitution"
+    "special_variable_name command_substitution process_substitution arithmetic_expansion"
 )
 RECURSED = _STRUCTURE | WORDS
 
@@ -36,6 +36,10 @@ _ESCAPED_IN_STRING = re.compile(r'\\([\n$`"\\])')
 # Patterns of file names, braces, and a home folder at the start of a path.
 _EXPANDED = re.compile(r"[*?\[]|\{(?!\})|[@+!]\(|(?:^|[=:])~")
 # POSIX, "Environment Variables": names in lower case are left to applications; the proxies are the known exception.
+# A shell runs what stands in these when it looks at them, or does sums with what they are set to (bash(1), "Shell
+# Variables"); the options of a shell that is started decide how it reads.
+_LIVE_NAMES = listed("BASH_ENV PS4 SHELLOPTS BASHOPTS RANDOM SRANDOM HISTCMD OPTIND SECONDS BASHPID")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OWN_NAME = re.compile(r"[a-z][a-z0-9_]*(?<!_proxy)")
 
 
@@ -130,3 +134,13 @@ def sets_variable(node: "Node") -> bool:
 def is_own_name(name: str) -> bool:
     """Whether a variable of this name is the line's own affair: no program looks for it."""
     return _OWN_NAME.fullmatch(name) is not None
+
+
+def is_name(text: str) -> bool:
+    """Whether a variable can have this name."""
+    return _NAME.fullmatch(text) is not None
+
+
+def is_dead_name(name: str | None) -> bool:
+    """Whether it is the name of a variable, and what it is set to is no more than a text to any shell."""
+    return name is not None and is_name(name) and name not in _LIVE_NAMES

@@ -9,13 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from desktop_agent.permissions.shell.nodes import WORDS, listed, text_of, word
+from desktop_agent.permissions.shell.nodes import WORDS, is_dead_name, listed, text_of, word
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 Words = Sequence[str | None]
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DECLARED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:=.*)?", re.DOTALL)
 # One word, whatever it becomes: quoted, and no list.
 _SINGLE = re.compile(r'"(?:[^"\\`@]|\\.)*"|\$[#?$!]', re.DOTALL)
@@ -145,9 +144,13 @@ def _declares_plainly(name: str, words: Words, sources: Sequence[str], *, is_who
     options = re.compile(f"-[{_DECLARING[name]}]+")
     for each, source in zip(words[1:], sources[1:], strict=True):
         text = source if each is None and is_whole else each
-        if text is None or not (_DECLARED.fullmatch(text) or options.fullmatch(text)):
+        if text is None or not (_is_declared_as_text(text) or options.fullmatch(text)):
             return False
     return True
+
+
+def _is_declared_as_text(text: str) -> bool:
+    return _DECLARED.fullmatch(text) is not None and is_dead_name(text.partition("=")[0])
 
 
 def _prints_plainly(words: Words, sources: Sequence[str]) -> bool:
@@ -160,11 +163,11 @@ def _prints_plainly(words: Words, sources: Sequence[str]) -> bool:
     if not first.startswith("-v"):
         return True
     name = first[2:] or (words[2] if len(words) > 2 else None)
-    return name is not None and _NAME.fullmatch(name) is not None
+    return is_dead_name(name)
 
 
 def _reads_plainly(words: Words, _: Sequence[str]) -> bool:
-    return all(each is not None and _NAME.fullmatch(each) for each in _names_of_read(words[1:])) and None not in words
+    return all(is_dead_name(each) for each in _names_of_read(words[1:])) and None not in words
 
 
 def _names_of_read(given: Words) -> Sequence[str | None]:
@@ -186,11 +189,11 @@ def _waits_plainly(words: Words, sources: Sequence[str]) -> bool:
 
 def _takes_options_plainly(words: Words, _: Sequence[str]) -> bool:
     first = words[1:3]
-    return len(first) == 2 and None not in first and _NAME.fullmatch(first[1] or "") is not None
+    return len(first) == 2 and None not in first and is_dead_name(first[1])
 
 
 def _fills_plainly(words: Words, _: Sequence[str]) -> bool:
-    return all(each is not None and _NAME.fullmatch(each) for each in words[1:])
+    return all(is_dead_name(each) for each in words[1:])
 
 
 def _settles_plainly(words: Words, _: Sequence[str]) -> bool:

@@ -1,9 +1,10 @@
 """Commands that start other commands: what `sudo`, `env`, `sh -c`, `xargs` and their like would run."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from desktop_agent.permissions.shell.nodes import RESERVED, listed
+from desktop_agent.permissions.shell.nodes import RESERVED, is_dead_name, listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,10 @@ class _Walk:
                 return False
         if self._here() is None and self.at < len(self.words):
             return False
-        while self.options.assignments and "=" in (self._here() or ""):
+        while self.options.assignments and "=" in (word := self._here() or ""):
+            if not is_dead_name(word.partition("=")[0]):
+                # One with `%%` is a function to bash.
+                return False
             self.is_plain = False
             self.at += 1
         own = self.words[self.at : self.at + self.options.positional]
@@ -252,22 +256,35 @@ def _hash(words: Sequence[str | None]) -> Unwrapped | None:
 def _time(words: Sequence[str | None]) -> Unwrapped | None:
     """`time` is the shell's own word: an assignment, or another such word, may stand behind it before the program."""
     found = _wrapped(words, WRAPPERS["time"])
+    given = [each or "-" for each in words[1:]]
+    given = given[given[:1] == ["-p"] :]
+    given = given[given[:1] == ["--"] :]
+    if "/" not in (words[0] or "") and given and given[0].startswith("-"):
+        # The shell's own knows no other options: it takes them for programs.
+        return Opaque()
     if isinstance(found, Words) and ("=" in (found.words[0] or "") or found.words[0] in RESERVED):
         return Opaque()
     return found
 
 
+# The place that is filled, where it is sure which word names it.
+_REPLACING = re.compile(r"(?:-[0rt]+\0|-P\0?[0-9]+\0)*-I\0?([^-\0][^\0]*)\0(?:-[0rt]+\0|-P\0?[0-9]+\0)*")
+
+
 def _xargs(words: Sequence[str | None]) -> Unwrapped | None:
     """What is read from elsewhere is added behind the words, or put in their places."""
-    found = _wrapped(words, WRAPPERS["xargs"])
+    options = WRAPPERS["xargs"]
+    # It has a command of its own for want of another.
+    found = _wrapped(words, options) or _wrapped((*words, "echo"), options)
     if not isinstance(found, Words):
         return found
-    own = words[1 : found.at]
-    if any((each or "").startswith("-I") for each in own):
-        if ("{}" not in own and "-I{}" not in own) or "{}" in (found.words[0] or "{}"):
-            return Opaque()
-        return Words(tuple(None if "{}" in (each or "{}") else each for each in found.words), found.at)
-    return Words((*found.words, None), found.at, found.is_transparent)
+    own = [each or "" for each in words[1 : found.at]]
+    if not any("I" in each for each in own if each.startswith("-") and not each.startswith("--")):
+        return Words((*found.words, None), found.at, found.is_transparent)
+    replacing = _REPLACING.fullmatch("".join(f"{each}\0" for each in own))
+    if replacing is None or replacing[1] in (found.words[0] or replacing[1]):
+        return Opaque()
+    return Words(tuple(None if replacing[1] in (each or replacing[1]) else each for each in found.words), found.at)
 
 
 _SPECIAL: dict[str, Callable[[Sequence[str | None]], Unwrapped | None]] = {
