@@ -68,7 +68,7 @@ def word(node: "Node", source: bytes) -> str | None:
         case "raw_string":
             return text[1:-1]
         case "string":
-            return _from_string(text, node)
+            return _from_string(text, node) if len(node.children) != 3 else _from_here(node, source)
         case "concatenation":
             return _joined(node, source)
         case _:
@@ -90,6 +90,23 @@ def _from_string(text: str, node: "Node") -> str | None:
     if "$" in bare or "`" in bare or any(each.type not in {"string_content", '"'} for each in node.children):
         return None
     return _ESCAPED_IN_STRING.sub(lambda found: "" if found[1] == "\n" else found[1], inside)
+
+
+def _from_here(node: "Node", source: bytes) -> str | None:
+    """Return what `"$(cat <<'END' … END)"` stands for, as messages of several lines are written; else as any string."""
+    inner = node.children[1]
+    statement = inner.named_children[0] if inner.type == "command_substitution" and inner.named_children else None
+    if statement is None or statement.type != "redirected_statement" or len(inner.named_children) != 1:
+        return _from_string(text_of(node, source), node)
+    command, *redirections = statement.named_children
+    document = [each for each in redirections if each.type == "heredoc_redirect"]
+    if text_of(command, source) != "cat" or len(redirections) != 1 or len(document) != 1:
+        return None
+    kinds = [each.type for each in document[0].children]
+    start, body = document[0].children[1], document[0].children[2]
+    # Quoted, nothing in it is expanded; `<<-` would take tabs away.
+    is_raw = kinds == ["<<", "heredoc_start", "heredoc_body", "heredoc_end"] and text_of(start, source)[0] in "'\""
+    return text_of(body, source).rstrip("\n") if is_raw else None
 
 
 def _joined(node: "Node", source: bytes) -> str | None:

@@ -83,7 +83,6 @@ find . -fprint out.txt
 find . -exec rm {} +
 find . -name x | xargs rm
 find . | xargs -I{} sh -c 'rm {}'
-xargs < names.txt
 tree -o out.txt
 sed -i s/a/b/ notes.txt
 sed -n 'w out.txt' notes.txt
