@@ -111,6 +111,13 @@ async def other_letters(desk: Desk) -> None:
     desk.window.approvals._dialog._rules.start()
 
 
+@scene("approval-while-writing")
+async def while_writing(desk: Desk) -> None:
+    desk.window.page.composer.editor.setPlainText("Please look at the tests")
+    desk.window.page.composer.editor.setFocus()
+    await ask(desk, running(1, "git status"))
+
+
 @scene("approval-network")
 async def network(desk: Desk) -> None:
     await ask(desk, FETCHING)

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QKeyEvent, QKeySequence, QMouseEvent, QShortcut, QShowEvent
-from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QMouseEvent, QShortcut, QShowEvent
+from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.tool_calls import (
@@ -108,6 +108,8 @@ class ApprovalDialog(QDialog):
         """Sized before Qt puts it over the middle of the window."""
         if visible and not self.isVisible():
             self._room.start()
+            if _is_written_in(QApplication.focusWidget()):
+                self.setFocus()
         super().setVisible(visible)
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -125,14 +127,38 @@ class ApprovalDialog(QDialog):
         super().reject()
         self.postponed.emit()
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """A key that nobody wanted shows that somebody is still typing elsewhere."""
-        self._bar.still_arriving()
-        super().keyPressEvent(event)
+    def event(self, event: QEvent) -> bool:
+        """A key that no field takes shows that somebody is still typing elsewhere, whoever gets it then."""
+        if event.type() is QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
+            self._bar.still_arriving()
+            shift = Qt.KeyboardModifier.ShiftModifier
+            if self.hasFocus() and event.modifiers() in {Qt.KeyboardModifier.NoModifier, shift}:
+                # The person has not turned to the dialog yet: it is no shortcut.
+                event.accept()
+                return True
+        return super().event(event)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Rest also when the window comes to the front by itself, long after it appeared."""
+        super().changeEvent(event)
+        if event.type() is QEvent.Type.ActivationChange and self.isActiveWindow():
+            self._bar.settle()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Say why letters are no keys."""
+        super().focusInEvent(event)
+        self._bar.say_writing(True)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """They are, from now on."""
+        super().focusOutEvent(event)
+        self._bar.say_writing(False)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """A click on a resting button lands here."""
         self._bar.still_arriving()
+        if self.hasFocus():
+            self._first.setFocus()
         super().mousePressEvent(event)
 
     def _connect(self) -> None:
@@ -168,8 +194,13 @@ class ApprovalDialog(QDialog):
         self._list.show_calls(self._calls.values(), approval_id)
         self._bar.settle()
         self._middle.to_top()
-        first = self._list if len(self._calls) > 1 else self._preview.first
-        (first or self._arguments.view).setFocus()
+        if not self.hasFocus():
+            self._first.setFocus()
+
+    @property
+    def _first(self) -> QWidget:
+        """What has the keys when a call comes on the screen: nothing that can be written in, and no button."""
+        return (self._list if len(self._calls) > 1 else self._preview.first) or self._arguments.view
 
     def _decide(self, decision: Decision, for_others: bool) -> None:  # noqa: FBT001  # a slot
         call = self.current
@@ -253,6 +284,8 @@ class ApprovalDialog(QDialog):
         self.setAccessibleName(self.tr("Approve tool call"))
         self.setWindowTitle(self.tr("Approve tool call"))
         self.setWindowModality(Qt.WindowModality.WindowModal)
+        # Else Qt gives the keys to some part of it where it has them itself.
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         detail = QVBoxLayout()
         detail.setSpacing(SPACE_M)
         detail.addWidget(self._middle, 1)
@@ -264,6 +297,17 @@ class ApprovalDialog(QDialog):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
         layout.addLayout(line)
+
+
+def _is_written_in(part: QWidget | None) -> bool:
+    """Whether somebody is in the middle of writing there."""
+    match part:
+        case QPlainTextEdit():
+            return not part.isReadOnly() and bool(part.toPlainText())
+        case QLineEdit():
+            return not part.isReadOnly() and bool(part.text())
+        case _:
+            return False
 
 
 def _for_another(decision: Decision) -> Decision:

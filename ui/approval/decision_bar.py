@@ -1,4 +1,7 @@
-"""The buttons of an approval, with one key each, and the moment of rest before they can be used."""
+"""The buttons of an approval, with one key each, and the moment of rest before they can be used.
+
+A letter alone may have been meant for a message: what grants more than once has a key that nobody types.
+"""
 
 from collections.abc import Callable
 
@@ -15,7 +18,7 @@ from desktop_agent.vocabulary.tool_calls import (
     Deny,
     DenyAndStop,
 )
-from ui.look.controls import ButtonKind, ClearableField
+from ui.look.controls import ButtonKind, ClearableField, label
 from ui.look.parts.flow_rows import FlowRows
 from ui.look.sentences import literal, plain_tip, shown_keys
 from ui.look.theme import SPACE_S, ThemeSource
@@ -204,11 +207,12 @@ class DecisionBar(QWidget):
         self._message.returnPressed.connect(self._deny_with_message)
         self._message.textChanged.connect(self.message_changed)
         self._for_others = _OthersBox()
+        self._writing = label(self.tr("You were writing. Press Tab or click in this dialog to use the keys."), "small", wrap=True)
         self._allow_once = self._command(themes, self.tr("Allow once"), "A", "primary", self.allow_once)
         self._allow_conversation = self._command(
-            themes, self.tr("Allow for this conversation"), "C", "", self.allow_for_conversation
+            themes, self.tr("Allow for this conversation"), "Ctrl+Shift+C", "", self.allow_for_conversation
         )
-        self._allow_always = self._command(themes, self.tr("Always allow…"), "W", "", self._want_rules)
+        self._allow_always = self._command(themes, self.tr("Always allow…"), "Ctrl+Shift+W", "", self._want_rules)
         self._edit = self._command(themes, self.tr("Edit arguments"), "E", "", self._toggle_edit)
         self._deny = self._command(themes, self.tr("Deny"), "D", "danger", self.deny)
         self._deny_and_stop = self._command(themes, self.tr("Deny and stop"), "Shift+D", "danger", self.deny_and_stop)
@@ -236,6 +240,10 @@ class DecisionBar(QWidget):
         """A key or click came while resting: what was on its way is still coming, so rest again."""
         if self.is_resting:
             self._rest.start()
+
+    def say_writing(self, writing: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
+        """Whether letters are no keys yet, because the person was writing elsewhere."""
+        self._writing.setVisible(writing)
 
     def offer_others(self, tool: str, count: int) -> None:
         """Offer to decide the other `count` waiting calls of the same tool with this one."""
@@ -320,6 +328,7 @@ class DecisionBar(QWidget):
         self._denying = KeyRows((self._message, self._deny, self._deny_and_stop), wide=self._message, trailing=True)
         self._denying.rows_with_keys = 1
         self._for_others.hide()
+        self._writing.hide()
         self._allowing = KeyRows(
             (self._for_others, self._edit, self._allow_always, self._allow_conversation, self._allow_once),
             wide=self._for_others,
@@ -328,5 +337,6 @@ class DecisionBar(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_S)
+        layout.addWidget(self._writing)
         layout.addWidget(self._denying)
         layout.addWidget(self._allowing)

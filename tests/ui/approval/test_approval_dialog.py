@@ -26,6 +26,9 @@ from ui.approval.approval_dialog import ApprovalDialog
 from ui.approval.pending_approval import PendingApproval
 from ui.look.theme import DARK, ThemeSource
 
+MORE = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+"""With what grants more than once."""
+
 DIFF = DiffPreview("a.txt", "one\ntwo", "one\nthree")
 
 
@@ -187,7 +190,7 @@ def test_each_button_decides_and_the_dialog_closes(driver, name, decision):
     ("key", "modifiers", "decision"),
     [
         (Qt.Key.Key_A, Qt.KeyboardModifier.NoModifier, AllowOnce()),
-        (Qt.Key.Key_C, Qt.KeyboardModifier.NoModifier, AllowForConversation()),
+        (Qt.Key.Key_C, MORE, AllowForConversation()),
         (Qt.Key.Key_D, Qt.KeyboardModifier.NoModifier, Deny()),
         (Qt.Key.Key_D, Qt.KeyboardModifier.ShiftModifier, DenyAndStop()),
     ],

@@ -11,7 +11,7 @@ from desktop_agent.permissions.shell.bundles import BUNDLES
 from desktop_agent.vocabulary.conduct.rules import CommandsPattern, Rule, RuleEffect
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.tool_calls import AllowAlways, AllowOnce, CommandPreview
-from tests.ui.approval.test_approval_dialog import Driver, call
+from tests.ui.approval.test_approval_dialog import MORE, Driver, call
 from ui.approval.pending_approval import RuleOffer
 
 WORDS = Sentence("commands that begin with “{command}”", {"command": "git push"})
@@ -19,8 +19,8 @@ OFFERS = (RuleOffer("here", WORDS, "/work"), RuleOffer("always", WORDS))
 TAINTED = (Sentence("Content from {outsider} came in.", {"outsider": "example.org"}),)
 
 
-def press(driver, key):
-    driver.bot.keyClick(driver.dialog, key)
+def press(driver, key, modifiers=Qt.KeyboardModifier.NoModifier):
+    driver.bot.keyClick(driver.dialog, key, modifiers)
 
 
 def choices(driver):
@@ -35,7 +35,7 @@ def test_a_rule_is_shown_before_it_is_granted(qtbot):
     driver = Driver(qtbot)
     driver.show(call(offers=OFFERS))
 
-    press(driver, Qt.Key.Key_W)
+    press(driver, Qt.Key.Key_W, MORE)
     shown = choices(driver)
     assert [each.accessibleName() for each in shown] == [
         "commands that begin with “git push”. Only in conversations of the folder /work",
@@ -60,7 +60,7 @@ def test_every_command_of_a_rule_is_shown_and_none_is_cut(qtbot, width):
     words = [in_words(SEVERAL.model_copy(update={"pattern": each})) for each in patterns]
     driver.show(call(offers=tuple(RuleOffer(str(at), each, "/work") for at, each in enumerate(words))))
     driver.dialog.resize(width, 700)
-    press(driver, Qt.Key.Key_W)
+    press(driver, Qt.Key.Key_W, MORE)
     qtbot.wait(50)
 
     for said, choice, pattern in zip(words, choices(driver), patterns, strict=True):
@@ -75,7 +75,7 @@ def test_a_rule_that_is_marked_is_seen_as_a_whole(qtbot):
     driver = Driver(qtbot)
     words = in_words(SEVERAL)
     driver.show(call(offers=tuple(RuleOffer(str(at), words, "/work") for at in range(6))))
-    press(driver, Qt.Key.Key_W)
+    press(driver, Qt.Key.Key_W, MORE)
     qtbot.wait(50)
 
     for mark in (lambda each: each.setFocus(), lambda each: each.click()):
@@ -89,7 +89,7 @@ def test_escape_leaves_the_rules_and_not_the_dialog(qtbot):
     driver = Driver(qtbot)
     driver.show(call(offers=OFFERS))
 
-    press(driver, Qt.Key.Key_W)
+    press(driver, Qt.Key.Key_W, MORE)
     qtbot.keyClick(choices(driver)[0], Qt.Key.Key_Escape)
     assert choices(driver) == []
     assert driver.dialog.isVisible()
@@ -100,7 +100,7 @@ def test_without_rules_there_is_nothing_to_choose(qtbot):
     driver = Driver(qtbot)
     driver.show(call())
 
-    press(driver, Qt.Key.Key_W)
+    press(driver, Qt.Key.Key_W, MORE)
     assert choices(driver) == []
 
 
@@ -108,7 +108,7 @@ def test_of_edited_arguments_no_rule_is_made(qtbot):
     driver = Driver(qtbot)
     driver.show(call(offers=OFFERS))
 
-    press(driver, Qt.Key.Key_W)
+    press(driver, Qt.Key.Key_W, MORE)
     press(driver, Qt.Key.Key_E)
     driver.dialog._arguments._editor.setPlainText('{"path": "a.txt", "content": "other"}')
     assert choices(driver) == []
@@ -124,7 +124,7 @@ def test_a_rule_of_one_call_is_not_offered_for_the_next(qtbot):
     first, second = call(1, offers=OFFERS), call(2, tool="other")
     driver.show(first, second)
 
-    press(driver, Qt.Key.Key_W)
+    press(driver, Qt.Key.Key_W, MORE)
     driver.dialog._show(second.approval_id)
     assert choices(driver) == []
 

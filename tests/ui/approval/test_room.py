@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QStyle, QStyleO
 from desktop_agent.permissions.shell.explaining import explained
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.tool_calls import CommandPreview, DiffPreview, Effect, NetworkPreview, TextPreview
-from tests.ui.approval.test_approval_dialog import Driver, call
+from tests.ui.approval.test_approval_dialog import MORE, Driver, call
 from ui.approval.parts.fitted_text import FittedText
 from ui.approval.pending_approval import RuleOffer
 from ui.look.style import apply_look
@@ -196,7 +196,7 @@ def test_from_the_right_lines_begin_at_the_right(roomy):
 def test_rules_come_into_sight_when_they_are_opened(roomy, room):
     driver = roomy(ROOMS[room])
     driver.show(*SCENES["command"])
-    driver.key(Qt.Key.Key_W)
+    driver.key(Qt.Key.Key_W, MORE)
     settle(driver)
     driver.bot.waitUntil(lambda: driver.dialog._rules.focused_row is not None)
     viewport = driver.dialog._middle.viewport()
@@ -335,7 +335,7 @@ def test_a_list_that_comes_later_makes_it_wider_and_no_call_makes_it_lower(roomy
 def test_the_ring_is_around_the_whole_rule(roomy):
     driver = roomy((1366, 768))
     driver.show(*SCENES["command"])
-    driver.key(Qt.Key.Key_W)
+    driver.key(Qt.Key.Key_W, MORE)
     settle(driver)
     row = driver.dialog._rules.focused_row
     accent = driver.themes.theme.accent

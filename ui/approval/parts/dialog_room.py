@@ -10,7 +10,7 @@ from ui.look.theme import SPACE_L, SPACE_M, ThemeSource
 _UNBOUNDED = 16_777_215
 """QWIDGETSIZE_MAX."""
 
-WIDTH, LEAST_WIDTH = 780, 480
+WIDTH, LEAST_WIDTH = 864, 480
 LIST_WIDTH, LEAST_LIST_WIDTH = 220, 120
 LEAST_MIDDLE = 60
 """Pixels that the buttons leave to what they are about; where they do not fit under that, they scroll."""

@@ -1,0 +1,188 @@
+"""Keys of the approval dialog: no letter grants more than once, and none that was meant for a message decides."""
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import (
+    QApplication,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QPlainTextEdit,
+    QPushButton,
+    QRadioButton,
+    QWidget,
+)
+
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.tool_calls import AllowOnce, Deny, DenyAndStop
+from tests.ui.approval.test_approval_dialog import MORE, Driver, call
+from ui.approval.pending_approval import RuleOffer
+
+NONE, SHIFT = Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier
+LETTERS = [Qt.Key(code) for code in range(Qt.Key.Key_A, Qt.Key.Key_Z + 1)]
+BARE = [*LETTERS, Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter]
+OFFERS = (
+    RuleOffer("here", Sentence("exactly the command “{command}”", {"command": "git push"}), "/work"),
+    RuleOffer("always", Sentence("commands that begin with “{command}”", {"command": "git"})),
+)
+
+
+def one(driver):
+    driver.show(call(offers=OFFERS))
+
+
+def list_focused(driver):
+    driver.show(call(1, offers=OFFERS), call(2))
+    assert driver.part(QListWidget, "Waiting calls").hasFocus()
+
+
+def arguments_edited(driver):
+    driver.show(call(offers=OFFERS))
+    driver.click("Edit arguments")
+    driver.part(QPlainTextEdit, "Arguments as JSON").setFocus()
+
+
+def message_written(driver):
+    driver.show(call(offers=OFFERS))
+    driver.part(QLineEdit, "Message to the model").setFocus()
+
+
+def rules_open(driver):
+    driver.show(call(offers=OFFERS))
+    driver.key(Qt.Key.Key_W, MORE)
+    assert any(each.hasFocus() for each in driver.dialog.findChildren(QRadioButton))
+
+
+STATES = [one, list_focused, arguments_edited, message_written, rules_open]
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("modifiers", [NONE, SHIFT])
+def test_no_bare_key_grants_more_than_once(qtbot, state, modifiers):
+    for key in BARE:
+        driver = Driver(qtbot)
+        state(driver)
+        driver.key(key, modifiers)
+        assert all(isinstance(each, AllowOnce | Deny | DenyAndStop) for _, each in driver.decisions)
+        opened = [each for each in driver.dialog.findChildren(QRadioButton) if each.isVisible()]
+        assert bool(opened) == (state is rules_open and bool(driver.dialog.isVisible()))
+        driver.dialog.close()
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_nothing_has_a_letter_or_enter_that_it_was_not_given(qtbot, state):
+    driver = Driver(qtbot)
+    state(driver)
+    shortcuts = {each.key().toString() for each in driver.dialog.findChildren(QShortcut)}
+    assert {each for each in shortcuts if "Ctrl" not in each} == {"A", "E", "D", "Shift+D"}
+    for button in driver.dialog.findChildren(QPushButton):
+        assert button.shortcut() == QKeySequence()
+        assert not button.autoDefault()
+        assert not button.isDefault()
+        assert not button.hasFocus()
+
+
+def test_the_keys_of_what_grants_more_stand_on_it(qtbot):
+    driver = Driver(qtbot)
+    one(driver)
+    for name, keys in (("Allow for this conversation", "Ctrl+Shift+C"), ("Always allow…", "Ctrl+Shift+W")):
+        assert driver.button(name).accessibleDescription() == keys
+
+
+class Writer(Driver):
+    """A person who writes in a field of the window while the dialog comes up."""
+
+    def __init__(self, qtbot, words):
+        super().__init__(qtbot)
+        self.field = QPlainTextEdit(self.window)
+        self.field.show()
+        self.window.activateWindow()
+        qtbot.waitUntil(self.window.isActiveWindow)
+        self.field.setFocus()
+        assert self.field.hasFocus()
+        qtbot.keyClicks(self.field, words)
+
+    def type(self, words):
+        for letter in words:
+            self.bot.keyClicks(QApplication.focusWidget() or self.dialog, letter)
+
+
+def hint(driver):
+    return any(
+        each.text().startswith("You were writing") and each.isVisible() for each in driver.dialog.findChildren(QLabel)
+    )
+
+
+@pytest.mark.parametrize("calls", [1, 2])
+def test_letters_meant_for_a_message_decide_nothing_however_long_the_dialog_stands(qtbot, calls):
+    writer = Writer(qtbot, "Pleas")
+    writer.show(*(call(at, offers=OFFERS) for at in range(calls)))
+    writer.type("eadDAc w")
+    writer.key(Qt.Key.Key_Return)
+    assert writer.decisions == []
+    assert writer.dialog.isVisible()
+    assert writer.part(QPlainTextEdit, "Arguments as JSON").isHidden()
+    assert hint(writer)
+
+
+@pytest.mark.parametrize("turn", ["tab", "click"])
+def test_letters_are_keys_again_when_the_person_turns_to_the_dialog(qtbot, turn):
+    writer = Writer(qtbot, "Pleas")
+    writer.show(call())
+    if turn == "tab":
+        writer.key(Qt.Key.Key_Tab)
+    else:
+        qtbot.mouseClick(writer.dialog, Qt.MouseButton.LeftButton)
+    assert not hint(writer)
+    writer.part(QPlainTextEdit, "Arguments").setFocus()
+    writer.type("a")
+    assert writer.decisions == [("call-1", AllowOnce())]
+
+
+def test_a_call_that_comes_after_another_was_answered_elsewhere_waits_as_well(qtbot):
+    writer = Writer(qtbot, "Pleas")
+    writer.show(call(1))
+    writer.dialog.set_approvals([call(2)])
+    writer.settled()
+    writer.type("ea")
+    assert writer.decisions == []
+
+
+def test_who_has_written_nothing_can_answer_at_once(qtbot):
+    writer = Writer(qtbot, "")
+    writer.show(call())
+    assert not hint(writer)
+    writer.type("a")
+    assert writer.decisions == [("call-1", AllowOnce())]
+
+
+@pytest.mark.parametrize("calls", [1, 2])
+@pytest.mark.parametrize("letter", ["e", "x", "w"])
+def test_every_letter_on_its_way_lengthens_the_rest(qtbot, monkeypatch, calls, letter):
+    driver = Driver(qtbot, settle_ms=60_000)
+    driver.dialog.set_approvals([call(at) for at in range(calls)])
+    driver.dialog.open()
+    rest, starts = driver.dialog._bar._rest, []
+    monkeypatch.setattr(rest, "start", lambda: starts.append(letter))
+    qtbot.waitUntil(driver.dialog.isActiveWindow)
+    qtbot.keyClicks(QApplication.focusWidget(), letter)
+    assert starts
+    assert driver.part(QPlainTextEdit, "Arguments as JSON").isHidden()
+    driver.dialog.reject()
+
+
+def test_a_window_that_comes_to_the_front_rests_first(qtbot):
+    driver = Driver(qtbot)
+    driver.show(call())
+    other = QWidget()
+    qtbot.addWidget(other)
+    other.show()
+    other.activateWindow()
+    qtbot.waitUntil(other.isActiveWindow)
+    driver.dialog._bar._rest.setInterval(60_000)
+    driver.dialog.activateWindow()
+    qtbot.waitUntil(driver.dialog.isActiveWindow)
+    driver.key(Qt.Key.Key_A)
+    assert driver.decisions == []
+    driver.dialog.reject()
