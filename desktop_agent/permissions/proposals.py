@@ -1,5 +1,6 @@
 """Rules that a person may make of a question: the narrowest that is useful comes first."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
@@ -11,15 +12,21 @@ from desktop_agent.permissions.rule_matching import (
     names_tool,
     path_fits,
     path_parts,
+    sets_up,
     to_be_allowed,
 )
 from desktop_agent.permissions.shell.bundles import bundle_of
 from desktop_agent.permissions.shell.commands import Command, parsed
 from desktop_agent.permissions.shell.harmless_in_programs import PROGRAMS, WITH_SUBCOMMANDS
 from desktop_agent.permissions.shell.nodes import listed
-from desktop_agent.permissions.shell.reaching_options import known_name, names_of, reaches_further, subcommand
-from desktop_agent.permissions.shell.starting.programs import DO_ANYTHING, START_WHAT_FOLLOWS
-from desktop_agent.permissions.shell.wrappers import SHELLS, program_name, unwrapped
+from desktop_agent.permissions.shell.reaching_options import known_name, names_of, subcommand, words_to_name
+from desktop_agent.permissions.shell.starting.programs import (
+    DO_ANYTHING,
+    NEVER_FOR_GOOD,
+    SAY_ALL,
+    START_WHAT_FOLLOWS,
+)
+from desktop_agent.permissions.shell.wrappers import SHELLS, WRAPPERS, program_name, unwrapped
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import (
     ArgumentsPattern,
@@ -48,6 +55,10 @@ _PREPARE = listed(
 _RUN_SCRIPTS = listed("npm pnpm yarn cargo go dotnet")
 # `python -m pytest` says what it does, `python -m timeit` runs anything.
 _MODULES_THAT_SAY = listed("pytest unittest ruff mypy black isort flake8 pyright basedpyright")
+
+# A word as programs name what they can do, and not a file or an option.
+_SUBCOMMAND = re.compile(r"[a-z][a-z0-9_:-]*")
+_PARTS = re.compile(r"[:_-]+")
 
 # Either can make of a file what it likes, so a rule is about both. It holds in the whole workspace: files that start
 # programs are asked about wherever they lie, and all that these tools did can be undone.
@@ -153,8 +164,13 @@ def _of_command(command: Command, bundles: Sequence[Pattern], folder: str) -> It
     if first:
         yield CommandPattern(words=first, folder=folder)
     yield from bundles
-    if len(literal) == len(command.words):
+    if len(literal) == len(command.words) and not _is_set_up(command):
         yield CommandPattern(words=literal, exact=True, folder=folder)
+
+
+def _is_set_up(command: Command) -> bool:
+    """Whether something is started with other surroundings, as by `X=1 ls`: nothing but the whole call can be allowed."""
+    return sets_up(command, 1) or any(map(_is_set_up, command.carries))
 
 
 def _plainly(command: Command) -> Command:
@@ -167,7 +183,9 @@ def _plainly(command: Command) -> Command:
 def _first_words(command: Command) -> tuple[str, ...]:
     """As many words as say what it does; none where they do not."""
     first = _saying_words(command)
-    return () if reaches_further(command.words, command.sources, len(first)) else first
+    many = words_to_name(command.words, command.sources, len(first)) if first else None
+    words = tuple(each for each in command.words[: many or 0] if each is not None)
+    return words if len(words) == many else ()
 
 
 def _saying_words(command: Command) -> tuple[str, ...]:
@@ -176,11 +194,11 @@ def _saying_words(command: Command) -> tuple[str, ...]:
         return ()
     if _is_python(name) and command.words[1:2] == ("-m",) and (command.words[2:3] or ("",))[0] in _MODULES_THAT_SAY:
         return tuple(each for each in command.words[:3] if each is not None)
-    if _does_anything(name) or name in _PREPARE:
+    if _does_anything(name) or name in _PREPARE or program_name(name) in WRAPPERS:
         return ()
     said = subcommand(command.words)
     if said is None:
-        return (name,)
+        return (name,) if known_name(name) in SAY_ALL else _of_unknown(name, command.words)
     if not said or said[0] not in START_WHAT_FOLLOWS:
         return (name, *said) if said else ()
     what = command.words[1 + len(said)] if len(command.words) > 1 + len(said) else None
@@ -188,10 +206,18 @@ def _saying_words(command: Command) -> tuple[str, ...]:
     return (name, *said, what) if what and not what.startswith("-") and _says(what, is_script=is_script) else ()
 
 
+def _of_unknown(name: str, words: Sequence[str | None]) -> tuple[str, ...]:
+    """What a program does of which nothing is known, says its second word; no beginning does if that is none."""
+    second = (words[1] if len(words) > 1 else None) or ""
+    is_said = _SUBCOMMAND.fullmatch(second) and NEVER_FOR_GOOD.isdisjoint(_PARTS.split(second))
+    return (name, second) if is_said else ()
+
+
 def _says(what: str, *, is_script: bool) -> bool:
     """Whether what is started is known by its name alone."""
     starts = unwrapped((what, "x")) is not None or known_name(what) in PROGRAMS or known_name(what) in WITH_SUBCOMMANDS
-    return not _does_anything(what) and (is_script or not starts)
+    says = known_name(what) in _MODULES_THAT_SAY - WITH_SUBCOMMANDS.keys()
+    return not _does_anything(what) and (is_script or says or not starts)
 
 
 def _does_anything(word: str) -> bool:

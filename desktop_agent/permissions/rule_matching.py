@@ -10,6 +10,7 @@ from desktop_agent.permissions.shell.commands import Command, ParsedLine, parsed
 from desktop_agent.permissions.shell.looking import looks, only_looks
 from desktop_agent.permissions.shell.reaching_options import reaches_further
 from desktop_agent.permissions.shell.starting.seen_inside import seen_inside
+from desktop_agent.permissions.shell.wrappers import WRAPPERS, program_name
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import (
     ArgumentsPattern,
@@ -243,6 +244,12 @@ def _host_fits(pattern: str, host: str) -> bool:
 # -- commands
 
 
+def sets_up(command: Command, seen: int) -> bool:
+    """Whether words behind the first `seen` change what the program that it starts finds: `env LD_PRELOAD=x ls`."""
+    wrapper = WRAPPERS.get(program_name(command.words[0] or "")) if command.words else None
+    return wrapper is not None and wrapper.assignments and command.carries_at > seen
+
+
 def is_command_covered(command: Command, patterns: Sequence[CommandPattern]) -> bool:
     """Whether a command may run, and everything that it starts in turn."""
     matching = [each for each in patterns if matches_words(each, command) and _tells_all(each, command)]
@@ -260,7 +267,10 @@ def is_command_covered(command: Command, patterns: Sequence[CommandPattern]) -> 
 
 def _tells_all(pattern: CommandPattern, command: Command) -> bool:
     """Whether the pattern's words say what the command does, whatever stands behind them."""
-    return pattern.exact or not reaches_further(command.words, command.sources, len(pattern.words))
+    if pattern.exact:
+        return True
+    seen = len(pattern.words)
+    return not sets_up(command, seen) and not reaches_further(command.words, command.sources, seen)
 
 
 def _caught_with_all_in_it(patterns: Sequence[CommandPattern], command: Command) -> Match:

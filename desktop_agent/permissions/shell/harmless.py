@@ -12,9 +12,9 @@ class Harmless:
 
     `long` are those with two dashes, with a value or without, never shortened: what they are short for changes from
     version to version. `words` are other words that begin with a dash. No word may hold `never`, and no operand begin
-    with one of `signs`. There are as many `operands` as are wanted, unless it says otherwise. It `stays_inside` if a
-    path that leads out of the folder lets it do what it does not do otherwise. `passes_on`: behind `--` stand options
-    of another program.
+    with one of `signs`. There are as many `operands` as are wanted, unless it says otherwise; where they are `named`, a
+    rule is about those that stand in it, and about no others. It `stays_inside` if a path that leads out of the folder
+    lets it do what it does not do otherwise. `passes_on`: behind `--` stand options of another program.
     """
 
     flags: str = ""
@@ -24,6 +24,7 @@ class Harmless:
     never: re.Pattern[str] | None = None
     signs: tuple[str, ...] = ()
     operands: int | None = None
+    named: bool = False
     stays_inside: bool = False
     passes_on: bool = False
 
@@ -53,5 +54,11 @@ def harmless(flags: str = "", valued: str = "", long: str = "") -> Harmless:
     return Harmless(flags, valued, listed(long))
 
 
+def naming(flags: str = "", valued: str = "", long: str = "") -> Harmless:
+    """Options of which nothing more has to be said, where the operands are what a rule is about."""
+    return Harmless(flags, valued, listed(long), named=True)
+
+
 NOTHING = Harmless(signs=("",))
 NO_OPTIONS = Harmless()
+NO_OPERANDS = Harmless(operands=0)

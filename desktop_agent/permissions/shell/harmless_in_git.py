@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from desktop_agent.permissions.shell.harmless import NO_OPTIONS, Harmless, harmless
+from desktop_agent.permissions.shell.harmless import NO_OPTIONS, Harmless, harmless, naming
 from desktop_agent.permissions.shell.nodes import listed
 
 _NUMBERS = "0123456789"
@@ -132,9 +132,13 @@ OF_GIT: Mapping[str, Harmless | None] = {
     "notes show": NO_OPTIONS,
     "remote": Harmless("v", "", listed("verbose"), operands=0),
     "remote get-url": harmless(long="all push"),
-    "remote show": harmless("n"),
+    "remote show": naming("n"),
     "ls-remote": Harmless(
-        "htq", "", listed("heads branches tags refs quiet exit-code get-url symref"), never=re.compile("signature|::")
+        "htq",
+        "",
+        listed("heads branches tags refs quiet exit-code get-url symref"),
+        never=re.compile("signature|::"),
+        named=True,
     ),
     "submodule status": harmless(long="cached"),
     "worktree list": harmless("v", "", "porcelain verbose"),
@@ -169,36 +173,41 @@ OF_GIT: Mapping[str, Harmless | None] = {
         "porcelain long null only include untracked-files cleanup verify",
     ),
     "mv": harmless("nvk", "", "dry-run verbose"),
-    "rm": harmless("rnq", "", "cached dry-run quiet ignore-unmatch"),
-    "restore": harmless("SWq23", "s", "staged worktree source quiet ours theirs progress no-progress"),
-    "checkout": harmless("bqdl", "", "quiet detach no-track no-guess guess progress no-progress ours theirs"),
+    "rm": naming("rnq", "", "cached dry-run quiet ignore-unmatch"),
+    # Of a file, or of everything, these throw work away: only what makes a branch, or leaves the files, is here.
+    "checkout -b": Harmless("q", "", listed("quiet no-track progress no-progress"), operands=2),
+    **dict.fromkeys(("restore --staged", "restore -S"), harmless("q", "", "quiet")),
     "switch": harmless("cdq", "", "create detach quiet no-track guess no-guess progress no-progress"),
-    "reset": harmless("qN", "", "soft mixed quiet no-refresh refresh intent-to-add"),
+    **dict.fromkeys(("reset HEAD", "reset --"), harmless("q", "", "quiet")),
+    "reset": Harmless("q", "", listed("quiet mixed"), operands=0),
     "stash": Harmless("ukq", "", listed("include-untracked keep-index quiet"), operands=0),
     "stash push": harmless("ukqS", "m", "include-untracked keep-index no-keep-index quiet staged message"),
     **dict.fromkeys(("stash apply", "stash pop"), _TAKES_BACK),
-    "apply": harmless(
+    "apply": naming(
         "v3Rqz",
         "pC",
         "check stat numstat summary index cached 3way reverse recount verbose quiet whitespace ignore-whitespace "
         "ignore-space-change unidiff-zero",
     ),
-    "merge": harmless(
+    "merge": naming(
         "nqv", "m", "ff no-ff ff-only commit no-commit no-edit squash stat no-stat quiet verbose message progress"
     ),
-    "cherry-pick": harmless("nx", "m", "no-commit ff allow-empty mainline"),
+    "cherry-pick": naming("nx", "m", "no-commit ff allow-empty mainline"),
     "revert": harmless("n", "m", "no-commit no-edit"),
     "format-patch": harmless(f"nNks{_NUMBERS}", "", "stdout numbered no-numbered signoff cover-letter no-signature"),
     "archive": harmless(f"lv{_NUMBERS}", "", "list verbose prefix"),
-    "init": harmless("qb", "", "quiet initial-branch bare object-format"),
+    "init": Harmless("qb", "", listed("quiet initial-branch bare object-format"), stays_inside=True),
     # what talks with others
     "clone": Harmless(
         "qvnl46",
         "bj",
         listed("quiet verbose progress no-checkout bare depth branch single-branch no-single-branch no-tags filter"),
         never=_HELPER,
+        named=True,
     ),
-    "fetch": Harmless("qvatnk46", "j", listed(f"{_FETCH} multiple jobs atomic"), signs=("+",), never=_HELPER),
+    "fetch": Harmless(
+        "qvatnk46", "j", listed(f"{_FETCH} multiple jobs atomic"), signs=("+",), never=_HELPER, named=True
+    ),
     "pull": Harmless(
         "qvat46",
         "",
@@ -206,14 +215,14 @@ OF_GIT: Mapping[str, Harmless | None] = {
         # --rebase=interactive starts an editor.
         never=re.compile(rf"^--rebase=(?!(?:true|false|merges)$)|{_HELPER.pattern}"),
         signs=("+",),
+        named=True,
     ),
     "push": Harmless(
         "qvnu46",
         "",
-        listed(
-            "set-upstream quiet verbose dry-run tags follow-tags all branches atomic progress no-progress porcelain"
-        ),
+        listed("set-upstream quiet verbose dry-run atomic progress no-progress porcelain"),
         signs=("+", ":"),
         never=_HELPER,
+        named=True,
     ),
 }

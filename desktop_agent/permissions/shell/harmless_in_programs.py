@@ -1,14 +1,15 @@
 """What is harmless behind the names of programs that can be made to start others, to write files, or to destroy.
 
 A program that stands here not at all does as its name says, whatever its options are, or is held by the confinement of
-commands alone: one that tests, or builds, runs what is in the folder in any case.
+commands alone: one that tests, or builds, runs what is in the folder in any case. Where operands are `named`, they say
+what happens: which package is installed, which branch is sent where.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from desktop_agent.permissions.shell.harmless import NO_OPTIONS, Harmless, harmless
+from desktop_agent.permissions.shell.harmless import NO_OPERANDS, NO_OPTIONS, Harmless, harmless, naming
 from desktop_agent.permissions.shell.harmless_in_git import OF_GIT
 from desktop_agent.permissions.shell.nodes import listed
 
@@ -26,12 +27,13 @@ _COMPILES = re.compile(
     r"[\w=-]*|m(?:arch|tune)=[\w.-]+|m32|m64|ansi|include|isystem)"
 )
 # Behind @ arguments are read from a file; plugins, wrappers and other places of its own parts are not here.
-_COMPILER = Harmless(words=_COMPILES, signs=("@",))
+_COMPILER = Harmless(words=_COMPILES, signs=("@",), stays_inside=True)
 _GO = Harmless(
     words=re.compile(
         r"--?(?:v|n|x|a|race|msan|short|cover|benchmem|json|failfast|trimpath|m|u"
         r"|(?:run|skip|bench|count|timeout|parallel|cpu|benchtime|shuffle|p|tags|mod|covermode|o|f)(?:=.*)?)"
-    )
+    ),
+    stays_inside=True,
 )
 _CARGO = harmless(
     "vqrp",
@@ -41,12 +43,14 @@ _CARGO = harmless(
     "no-fail-fast profile color no-deps format-version",
 )
 _NPM = harmless("swDE", "", "silent if-present workspace workspaces ignore-scripts save save-dev save-exact")
+_INSTALLS = naming("swDE", "", "silent if-present workspace workspaces ignore-scripts save save-dev save-exact")
 _PIP_LOOKS = harmless("qvuoel", "", "quiet verbose outdated uptodate editable local user format not-required files all")
 _RUFF_WALKS = (
     "diff preview no-preview target-version exclude extend-exclude respect-gitignore no-respect-gitignore "
     "force-exclude no-force-exclude no-cache isolated verbose quiet silent color output-format"
 )
 _UV = harmless("qv", "", "quiet verbose frozen locked dev no-dev all-extras extra group all-groups offline upgrade")
+_NAMES_PACKAGES = naming("qv", "", "quiet verbose frozen locked dev group offline")
 _QUIETLY = harmless("qv", "", "quiet verbose")
 _GOALS = Harmless("q", long=listed("quiet"), operands=0)
 
@@ -95,8 +99,27 @@ PROGRAMS: Mapping[str, Harmless] = {
     "shuf": harmless("erz", "in", "echo input-range head-count repeat zero-terminated"),
     "iconv": harmless("lcs", "ft", "from-code to-code list"),
     "yq": harmless("rjcPeNn", "op", "raw-output prettyPrint no-colors output-format input-format"),
-    "split": harmless("dex", "abClnt", "bytes lines number suffix-length numeric-suffixes verbose"),
-    "zip": harmless("rqjuvxi0123456789", "", "recurse-paths quiet junk-paths update exclude include"),
+    # The second is how the files that it writes begin.
+    "split": Harmless("dex", "abClnt", listed("bytes lines number suffix-length numeric-suffixes verbose"), operands=1),
+    "zip": naming("rqjuvxi0123456789", "", "recurse-paths quiet junk-paths update exclude include"),
+    # Plugins, settings and folders from elsewhere are not here, nor what writes a report or empties a folder.
+    **dict.fromkeys(
+        ("pytest", "py.test"),
+        Harmless(
+            "qvxslhV",
+            "krmn",
+            listed(
+                "quiet verbose exitfirst maxfail last-failed lf failed-first ff new-first nf stepwise sw stepwise-skip "
+                "cache-show collect-only co tb capture showlocals no-showlocals show-capture color code-highlight "
+                "durations durations-min disable-warnings disable-pytest-warnings no-header no-summary strict "
+                "strict-markers strict-config runxfail ignore ignore-glob deselect keep-duplicates markers fixtures "
+                "fixtures-per-test setup-show setup-only setup-plan doctest-modules doctest-continue-on-failure "
+                "numprocesses dist maxprocesses timeout reruns count cov cov-branch cov-fail-under no-cov "
+                "no-cov-on-fail version help verbosity"
+            ),
+            stays_inside=True,
+        ),
+    ),
     **dict.fromkeys(("cpio", "sdiff", "diff3"), NO_OPTIONS),
     "pylint": harmless("Evjde", "", "disable enable output-format reports score jobs errors-only recursive ignore"),
     "mypy": harmless(
@@ -140,9 +163,16 @@ WITH_SUBCOMMANDS: Mapping[str, Mapping[str, Harmless | None]] = {
             stays_inside=True,
         ),
     },
-    "npm": dict.fromkeys(listed("install ci test start ls list outdated audit view run exec x"), _NPM),
-    "pnpm": {**dict.fromkeys(listed("install test start list outdated"), NO_OPTIONS), "run": None, "exec": None},
-    "yarn": {**dict.fromkeys(listed("install test start list outdated"), NO_OPTIONS), "run": None, "exec": None},
+    "npm": {
+        **dict.fromkeys(listed("test start ls list outdated view run"), _NPM),
+        # `audit fix` changes what is installed.
+        **dict.fromkeys(listed("ci audit"), replace(_NPM, operands=0)),
+        "install": _INSTALLS,
+    },
+    **dict.fromkeys(
+        ("pnpm", "yarn"),
+        {**dict.fromkeys(listed("test start list outdated"), NO_OPTIONS), "install": Harmless(named=True), "run": None},
+    ),
     "cargo": {
         **dict.fromkeys(listed("build check test bench doc tree metadata update"), _CARGO),
         "clippy": replace(_CARGO, passes_on=True),
@@ -154,15 +184,23 @@ WITH_SUBCOMMANDS: Mapping[str, Mapping[str, Harmless | None]] = {
         "run": None,
     },
     "pip": {
-        "install": harmless(
+        "install": naming(
             "Uqvre",
             "",
             "upgrade quiet verbose requirement constraint editable no-deps pre dry-run no-input no-cache-dir",
         ),
         **dict.fromkeys(listed("list show freeze check"), _PIP_LOOKS),
     },
-    "uv": {**dict.fromkeys(listed("sync lock add remove tree"), _UV), "run": None},
-    "poetry": {**dict.fromkeys(listed("install add lock show check"), _QUIETLY), "run": None},
+    "uv": {
+        **dict.fromkeys(listed("sync lock tree"), _UV),
+        **dict.fromkeys(listed("add remove"), _NAMES_PACKAGES),
+        "run": None,
+    },
+    "poetry": {
+        **dict.fromkeys(listed("install lock show check"), _QUIETLY),
+        "add": _NAMES_PACKAGES,
+        "run": None,
+    },
     "dotnet": {**dict.fromkeys(listed("build test restore format"), NO_OPTIONS), "run": None},
     # What stands behind one goal is another.
     "mvn": dict.fromkeys(listed("test compile package verify"), _GOALS),
@@ -171,9 +209,16 @@ WITH_SUBCOMMANDS: Mapping[str, Mapping[str, Harmless | None]] = {
     "helm": dict.fromkeys(listed("list status lint"), NO_OPTIONS),
     "terraform": dict.fromkeys(listed("validate fmt"), NO_OPTIONS),
     "systemctl": dict.fromkeys(listed("status list-units is-active is-enabled"), NO_OPTIONS),
-    "brew": dict.fromkeys(listed("list info search install update upgrade"), NO_OPTIONS),
+    "brew": {
+        **dict.fromkeys(listed("list info search"), NO_OPTIONS),
+        **dict.fromkeys(listed("install upgrade"), Harmless(named=True)),
+        "update": NO_OPERANDS,
+    },
     **dict.fromkeys(
         ("apt", "apt-get"),
-        dict.fromkeys(listed("list search show install update"), harmless("qy", "", "quiet yes installed upgradable")),
+        {
+            **dict.fromkeys(listed("list search show update"), harmless("qy", "", "quiet yes installed upgradable")),
+            "install": naming("qy", "", "quiet yes"),
+        },
     ),
 }

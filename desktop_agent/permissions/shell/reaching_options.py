@@ -27,6 +27,28 @@ def reaches_further(words: Sequence[str | None], sources: Sequence[str], seen: i
     if known is None:
         return False
     pairs = list(zip(words, sources, strict=True))
+    if known.named and _operands(pairs[max(seen, at) :]):
+        return True
+    return _goes_beyond(known, pairs, at, seen)
+
+
+def words_to_name(words: Sequence[str | None], sources: Sequence[str], said: int) -> int | None:
+    """With how many of its words a rule has to begin, of which the first `said` say what it does.
+
+    None where some word behind these is not known to be harmless: no beginning would say what the command does.
+    """
+    known, at = _known(words, said)
+    if known is None:
+        return said
+    pairs = list(zip(words, sources, strict=True))
+    if _goes_beyond(known, pairs, at, said):
+        return None
+    behind = range(len(words) - 1, said - 1, -1)
+    return next((end + 1 for end in behind if known.named and _operands(pairs[end : end + 1])), said)
+
+
+def _goes_beyond(known: Harmless, pairs: Sequence[_Word], at: int, seen: int) -> bool:
+    words = [word for word, _ in pairs]
     if known.operands is not None and _operands(pairs[at:]) > known.operands:
         return True
     behind = pairs[max(seen, at) :]
@@ -72,7 +94,10 @@ def _known(words: Sequence[str | None], seen: int) -> tuple[Harmless | None, int
         # Before its subcommand a program takes options with which it does anything.
         return NOTHING, start + 1
     known, at = table[" ".join(said)], start + 1 + len(said)
-    return (NOTHING if known is None and seen < at else known), at
+    if known is not None or seen < at:
+        return known or NOTHING, at
+    # What it starts is a program of its own.
+    return PROGRAMS.get(known_name(words[at] or "")) if len(words) > at else None, at + 1
 
 
 def _not_started(pairs: Sequence[_Word]) -> Iterator[_Word]:
@@ -123,5 +148,7 @@ def _operands(pairs: Sequence[_Word]) -> int:
     return count
 
 
-def _leads_out(path: str) -> bool:
-    return path.startswith(("/", "~")) or ".." in path.split("/")
+def _leads_out(word: str) -> bool:
+    """As a path, or as the value of an option."""
+    _, _, value = word.partition("=")
+    return any(path.startswith(("/", "~")) or ".." in path.split("/") for path in (word, value))

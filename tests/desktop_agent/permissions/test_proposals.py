@@ -74,6 +74,40 @@ COMMANDS: list[tuple[str, tuple[str, ...] | None]] = [
     ("npm explore a -- sh", None),
     ("uv run pytest -q", ("uv", "run", "pytest")),
     ("uv run env sh", None),
+    ("uv run mypy src", ("uv", "run", "mypy")),
+    # operands that say what happens
+    ("git checkout -b f", ("git", "checkout", "-b")),
+    ("git checkout f", None),
+    ("git checkout .", None),
+    ("git checkout -- a", None),
+    ("git restore a", None),
+    ("git restore --staged a", ("git", "restore", "--staged")),
+    ("git reset HEAD a", ("git", "reset", "HEAD")),
+    ("git reset HEAD~3", None),
+    ("git push", ("git", "push")),
+    ("git push origin main", ("git", "push", "origin", "main")),
+    ("git push -u origin f -q", ("git", "push", "-u", "origin", "f")),
+    ("git push --force origin main", None),
+    ("git push origin :main", None),
+    ("npm install", ("npm", "install")),
+    ("npm install left-pad", ("npm", "install", "left-pad")),
+    ("pip install -r a.txt", ("pip", "install", "-r", "a.txt")),
+    ("pip install --target=x a", None),
+    ("npm exec a", None),
+    # programs of which nothing is known
+    ("hg status -q", ("hg", "status")),
+    ("hg push", None),
+    ("hg -R x status", None),
+    ("pulumi stack-rm", None),
+    ("heroku pg:reset", None),
+    ("mkfs.ext4 /dev/x", None),
+    ("made-up", None),
+    ("./build.sh", None),
+    ("./made-up.py Down", None),
+    # what only starts others
+    ("env", None),
+    ("sudo -v", None),
+    ("command -v git", None),
     ("uv run sudo x", None),
     ("uv run git log", None),
     ("uv run find .", None),
@@ -97,6 +131,35 @@ def test_a_command_is_allowed_by_the_words_that_say_what_it_does(
     assert begins == ([] if first is None else [first])
     assert isinstance(found[-1], CommandPattern)
     assert found[-1].exact
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "env A=1 ls",
+        "/usr/bin/env A=1 ls",
+        "env -u A ls",
+        "env -i ls",
+        "nice env A=1 ls",
+        "env env A=1 ls",
+        "busybox env A=1 ls",
+        "sudo A=1 ls",
+        "env GIT_EXTERNAL_DIFF=x git diff",
+        "env -S 'A=1 ls'",
+        "ls && env A=1 make",
+        "A=1 ls",
+        "export A=1; ls",
+        "declare -x A=1; ls",
+    ],
+)
+def test_a_command_with_other_surroundings_is_allowed_by_its_arguments_only(
+    make_open_tool: MakeTool, line: str
+) -> None:
+    tool = make_open_tool([Effect.EXECUTE])
+    names = (CommandPattern(words=(each,)) for each in ("ls", "env", "sudo"))
+    allowed = [Rule(effect=RuleEffect.ALLOW, tool=tool.identity, pattern=each) for each in names]
+    found = proposals(tool, tool.digest({}), [CommandSubject(line)], allowed=allowed)
+    assert [each.pattern for each in found] == [ArgumentsPattern(digest=tool.digest({}))]
 
 
 LOOKING, RECORDING, RUFF = BUNDLES

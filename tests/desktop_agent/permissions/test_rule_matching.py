@@ -329,6 +329,39 @@ def test_what_starts_another_command_is_allowed_only_with_it(
     assert is_covered(shell, (CommandSubject(line),), CommandPattern(words=words, exact=exact)) is covered
 
 
+@pytest.mark.parametrize(
+    ("line", "covered"),
+    [
+        ("env ls", True),
+        ("env", True),
+        ("env A=1 ls", False),
+        ("/usr/bin/env A=1 ls", False),
+        ("env -u A ls", False),
+        ("env -i ls", False),
+        ("nice env A=1 ls", False),
+        ("xargs env A=1 ls", False),
+        ("busybox env A=1 ls", False),
+        ("env env A=1 ls", False),
+        ("sudo A=1 ls", False),
+        ("sudo -u b ls", False),
+        ("sudo ls", True),
+        ("A=1 ls", False),
+        ("export A=1; ls", False),
+        ("env B=2 make all", True),
+        ("env B=2 C=3 make all", False),
+    ],
+)
+def test_what_a_program_is_started_with_is_never_allowed_by_the_names_alone(
+    shell: AnyTool, line: str, covered: bool
+) -> None:
+    names = [
+        CommandPattern(words=(each,)) for each in ("env", "/usr/bin/env", "sudo", "nice", "xargs", "busybox", "ls")
+    ]
+    spelled_out = CommandPattern(words=("env", "B=2", "make"))
+    export = CommandPattern(words=("export",))
+    assert is_covered(shell, (CommandSubject(line),), *names, spelled_out, export) is covered
+
+
 def test_a_wrapper_and_what_it_starts_may_be_allowed_apart(shell: AnyTool) -> None:
     sudo, apt = CommandPattern(words=("sudo",)), CommandPattern(words=("apt",))
     assert is_covered(shell, (CommandSubject("sudo apt update"),), sudo, apt)
