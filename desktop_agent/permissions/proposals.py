@@ -169,7 +169,7 @@ def _of_command(command: Command, bundles: Sequence[Pattern], folder: str) -> It
 
 
 def _is_set_up(command: Command) -> bool:
-    """Whether something is started with other surroundings, as by `X=1 ls`: nothing but the whole call can be allowed."""
+    """Whether it starts something with other surroundings, as `X=1 ls` does: only the whole call can be allowed."""
     return sets_up(command, 1) or any(map(_is_set_up, command.carries))
 
 

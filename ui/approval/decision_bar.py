@@ -207,7 +207,8 @@ class DecisionBar(QWidget):
         self._message.returnPressed.connect(self._deny_with_message)
         self._message.textChanged.connect(self.message_changed)
         self._for_others = _OthersBox()
-        self._writing = label(self.tr("You were writing. Press Tab or click in this dialog to use the keys."), "small", wrap=True)
+        words = self.tr("You were writing. Press Tab or click in this dialog to use the keys.")
+        self._writing = label(words, "small", wrap=True)
         self._allow_once = self._command(themes, self.tr("Allow once"), "A", "primary", self.allow_once)
         self._allow_conversation = self._command(
             themes, self.tr("Allow for this conversation"), "Ctrl+Shift+C", "", self.allow_for_conversation

@@ -17,7 +17,10 @@ from ui.look.written.order import shown_apart, values_apart, without_order_marks
 
 
 class RuleChoice(QFrame):
-    """One of several rules. `granted` carries its id; nothing is chosen until the person chooses."""
+    """One of several rules, the narrowest first: it is chosen until the person chooses another.
+
+    `granted` carries its id. Those that hold in one place stand together, under its name.
+    """
 
     granted = Signal(str)
     sight_wanted = Signal(list)
@@ -57,14 +60,18 @@ class RuleChoice(QFrame):
             if widget is not None:
                 widget.hide()
                 widget.deleteLater()
+        places = [each.workspace for each in self._offers]
         for at, each in enumerate(self._offers):
+            if at == 0 or places[at - 1] != places[at]:
+                self._choices.addWidget(WrappedText(self._where(each), "strong"))
             self._choices.addWidget(self._row(at, each))
-        self._grant.setEnabled(False)
+        self._grant.setEnabled(bool(self._offers))
 
     def start(self) -> None:
         """Come into sight, with the keys on the first rule."""
         self.show()
         if self._offers:
+            self._group.button(0).setChecked(True)
             self._group.button(0).setFocus()
         self.sight_wanted.emit([self, self.focused_row or self])
 
@@ -77,18 +84,21 @@ class RuleChoice(QFrame):
 
     def _row(self, at: int, offer: RuleOffer) -> QWidget:
         words = spoken(values_apart(offer.words))
-        where = self.tr("In every conversation")
-        if offer.workspace is not None:
-            where = self.tr("Only in conversations of the folder {0}").format(shown_apart(offer.workspace))
-        row = _Row(self._themes, folded(words), where)
+        row = _Row(
+            self._themes, folded(words), self.tr("The narrowest of these") if at == 0 and len(self._offers) > 1 else ""
+        )
         self._group.addButton(row.choice, at)
-        row.choice.setAccessibleName(without_order_marks(f"{words}. {where}"))
+        row.choice.setAccessibleName(without_order_marks(f"{words}. {self._where(offer)}"))
         return row
+
+    def _where(self, offer: RuleOffer) -> str:
+        if offer.workspace is None:
+            return self.tr("In every conversation")
+        return self.tr("Only in conversations of the folder {0}").format(shown_apart(offer.workspace))
 
     def _mark(self, at: int) -> None:
         # Who clicks on half of it sees the whole before they grant it.
         self._group.button(at).setFocus()
-        self._grant.setEnabled(True)
         self.sight_wanted.emit([self, self.focused_row or self])
 
     def _granted(self) -> None:
@@ -106,7 +116,7 @@ class RuleChoice(QFrame):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
         layout.setSpacing(SPACE_S)
-        layout.addWidget(label(self.tr("From now on allow without asking:"), "strong"))
+        layout.addWidget(label(self.tr("From now on allow without asking:")))
         layout.addLayout(self._choices)
         layout.addWidget(note)
         layout.addWidget(FlowRows((cancel, self._grant), trailing=True))
@@ -115,7 +125,7 @@ class RuleChoice(QFrame):
 class _Row(QWidget):
     """A round button and its rule's words: one thing to click on, with one ring around all of it."""
 
-    def __init__(self, themes: ThemeSource, words: str, where: str) -> None:
+    def __init__(self, themes: ThemeSource, words: str, note: str) -> None:
         super().__init__()
         self._themes = themes
         self.choice = _Choice(self)
@@ -124,7 +134,8 @@ class _Row(QWidget):
         texts = QVBoxLayout()
         texts.setSpacing(0)
         texts.addWidget(WrappedText(words))
-        texts.addWidget(WrappedText(where, "muted"))
+        if note:
+            texts.addWidget(WrappedText(note, "muted"))
         layout = QHBoxLayout(self)
         layout.setContentsMargins(SPACE_XS, SPACE_XS, SPACE_XS, SPACE_XS)
         layout.setSpacing(SPACE_XS)

@@ -51,6 +51,15 @@ _RUFF_WALKS = (
 )
 _UV = harmless("qv", "", "quiet verbose frozen locked dev no-dev all-extras extra group all-groups offline upgrade")
 _NAMES_PACKAGES = naming("qv", "", "quiet verbose frozen locked dev group offline")
+_NPM_LIKE: Mapping[str, Harmless | None] = {
+    **dict.fromkeys(listed("test start list outdated"), NO_OPTIONS),
+    "install": naming(),
+    "run": None,
+}
+_APT: Mapping[str, Harmless | None] = {
+    **dict.fromkeys(listed("list search show update"), harmless("qy", "", "quiet yes installed upgradable")),
+    "install": naming("qy", "", "quiet yes"),
+}
 _QUIETLY = harmless("qv", "", "quiet verbose")
 _GOALS = Harmless("q", long=listed("quiet"), operands=0)
 
@@ -169,10 +178,8 @@ WITH_SUBCOMMANDS: Mapping[str, Mapping[str, Harmless | None]] = {
         **dict.fromkeys(listed("ci audit"), replace(_NPM, operands=0)),
         "install": _INSTALLS,
     },
-    **dict.fromkeys(
-        ("pnpm", "yarn"),
-        {**dict.fromkeys(listed("test start list outdated"), NO_OPTIONS), "install": Harmless(named=True), "run": None},
-    ),
+    "pnpm": _NPM_LIKE,
+    "yarn": _NPM_LIKE,
     "cargo": {
         **dict.fromkeys(listed("build check test bench doc tree metadata update"), _CARGO),
         "clippy": replace(_CARGO, passes_on=True),
@@ -211,14 +218,9 @@ WITH_SUBCOMMANDS: Mapping[str, Mapping[str, Harmless | None]] = {
     "systemctl": dict.fromkeys(listed("status list-units is-active is-enabled"), NO_OPTIONS),
     "brew": {
         **dict.fromkeys(listed("list info search"), NO_OPTIONS),
-        **dict.fromkeys(listed("install upgrade"), Harmless(named=True)),
+        **dict.fromkeys(listed("install upgrade"), naming()),
         "update": NO_OPERANDS,
     },
-    **dict.fromkeys(
-        ("apt", "apt-get"),
-        {
-            **dict.fromkeys(listed("list search show update"), harmless("qy", "", "quiet yes installed upgradable")),
-            "install": naming("qy", "", "quiet yes"),
-        },
-    ),
+    "apt": _APT,
+    "apt-get": _APT,
 }

@@ -42,11 +42,34 @@ def test_a_rule_is_shown_before_it_is_granted(qtbot):
         "commands that begin with “git push”. In every conversation",
     ]
     grant = pushed(driver, "Allow and keep this rule")
-    assert not grant.isEnabled()
     assert driver.decisions == []
     shown[1].click()
     grant.click()
     assert driver.decisions == [("call-1", AllowAlways(rule_id="always"))]
+
+
+def test_the_narrowest_rule_is_chosen_and_said_to_be(qtbot):
+    driver = Driver(qtbot)
+    driver.show(call(offers=OFFERS))
+
+    press(driver, Qt.Key.Key_W, MORE)
+    assert [each.isChecked() for each in choices(driver)] == [True, False]
+    first = choices(driver)[0].parentWidget()
+    assert "The narrowest of these" in [each.text() for each in first.findChildren(QLabel)]
+    assert driver.words.count("The narrowest of these") == 1
+    pushed(driver, "Allow and keep this rule").click()
+    assert driver.decisions == [("call-1", AllowAlways(rule_id="here"))]
+
+
+def test_rules_stand_under_the_name_of_the_place_where_they_hold(qtbot):
+    driver = Driver(qtbot)
+    other = Sentence("exactly the command “{command}”", {"command": "git push"})
+    driver.show(call(offers=(RuleOffer("exactly", other, "/work"), *OFFERS)))
+
+    press(driver, Qt.Key.Key_W, MORE)
+    rules = driver.dialog._rules.findChildren(QLabel)
+    strong = [each.text() for each in rules if each.property("kind") == "strong" and each.isVisible()]
+    assert strong == ["Only in conversations of the folder /work", "In every conversation"]
 
 
 SEVERAL = Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=BUNDLES[0])

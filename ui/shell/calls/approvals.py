@@ -6,6 +6,14 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.vocabulary.blocks import JsonObject
+from desktop_agent.vocabulary.conduct.rules import (
+    ArgumentsPattern,
+    CommandPattern,
+    CommandsPattern,
+    HostPattern,
+    PathPattern,
+    Rule,
+)
 from desktop_agent.vocabulary.errors import AgentError
 from desktop_agent.vocabulary.tool_calls import Decision, Effect
 from ui.approval.pending_approval import PendingApproval, RuleOffer
@@ -133,5 +141,22 @@ def _pending(call: WaitingCall, workspace: str) -> PendingApproval:
         server=call.server,
         server_says=call.server_says,
         workspace=workspace if call.effects & _IN_FILES else "",
-        offers=tuple(RuleOffer(rule.id, words, rule.workspace) for rule, words in call.proposals),
+        offers=tuple(
+            RuleOffer(rule.id, words, rule.workspace)
+            for rule, words in sorted(call.proposals, key=lambda proposal: _breadth(proposal[0]))
+        ),
     )
+
+
+def _breadth(rule: Rule) -> tuple[bool, int, int]:
+    """What grows with what a rule allows: where it holds, which calls, of how many tools."""
+    match rule.pattern:
+        case ArgumentsPattern() | CommandPattern(exact=True):
+            calls = 0
+        case CommandPattern() | PathPattern() | HostPattern():
+            calls = 1
+        case CommandsPattern():
+            calls = 2
+        case None:
+            calls = 3
+    return rule.workspace is None, calls, len(rule.tools)

@@ -27,17 +27,17 @@ START_NOTHING = listed(
 )
 # Whatever stands behind their names, they do what their names say, with what is in the folder, or are asked about.
 SAY_ALL = START_NOTHING | listed(
-    "pytest jest vitest mocha karma ctest phpunit rspec tsc mypy pylint flake8 black isort pyright basedpyright pyflakes "
-    "pycodestyle pydocstyle bandit vulture eslint prettier stylelint shellcheck hadolint yamllint markdownlint actionlint "
-    "codespell rubocop clang-format gofmt rustfmt find fd fdfind ag bat batcat xxd shuf iconv yq split zip zipinfo gcc g++ "
-    "cc c++ clang clang++ cpio sdiff diff3 strings nm objdump readelf size md5 md5sum sha1sum sha512sum cksum b2sum cal "
-    "expr column fold fmt join paste rev tsort unexpand expand od hexdump free uptime lscpu lsblk lsof nproc printenv "
-    "locale tty groups who w pgrep pstree tokei cloc scc"
+    "pytest jest vitest mocha karma ctest phpunit rspec tsc mypy pylint flake8 black isort pyright basedpyright "
+    "pyflakes pycodestyle pydocstyle bandit vulture eslint prettier stylelint shellcheck hadolint yamllint "
+    "markdownlint actionlint codespell rubocop clang-format gofmt rustfmt find fd fdfind ag bat batcat xxd shuf "
+    "iconv yq split zip zipinfo gcc g++ cc c++ clang clang++ cpio sdiff diff3 strings nm objdump readelf size md5 "
+    "md5sum sha1sum sha512sum cksum b2sum cal expr column fold fmt join paste rev tsort unexpand expand od hexdump "
+    "free uptime lscpu lsblk lsof nproc printenv locale tty groups who w pgrep pstree tokei cloc scc"
 )
 # Second words of programs of which nothing is known, and parts of such words: they start something else, send something
 # out, change what is settled, or take something away.
 NEVER_FOR_GOOD = listed(
-    "run exec x dlx eval call shell sh ssh start console script deploy publish push release upload send apply up down "
-    "delete del remove rm destroy drop purge prune reset revert restore rollback clean uninstall kill login logout auth "
-    "token config set edit install add get"
+    "run exec x dlx eval call shell sh ssh start console script deploy publish push release upload send apply up "
+    "down delete del remove rm destroy drop purge prune reset revert restore rollback clean uninstall kill login "
+    "logout auth token config set edit install add get"
 )

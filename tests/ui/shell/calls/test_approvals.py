@@ -3,10 +3,14 @@
 from PySide6.QtWidgets import QCheckBox, QLabel, QPlainTextEdit, QPushButton, QRadioButton
 
 from desktop_agent.providers.scripted import Turn
+from desktop_agent.vocabulary.conduct.rules import CommandPattern, CommandsPattern, Rule, RuleEffect, RuleScope
+from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.tool_calls import AllowAlways, AllowOnce
+from desktop_agent.vocabulary.tool_calls import AllowAlways, AllowOnce, Effect, ToolClass
 from tests.desktop_agent.agent.desk import call
 from tests.ui.bridge.in_loop import until
+from ui.bridge.calls.approvals import WaitingCall
+from ui.shell.calls.approvals import _pending
 
 DONE = Turn(ContentDelta("Done"))
 
@@ -88,3 +92,24 @@ def test_edited_arguments_that_are_refused_can_be_written_again(on_screen, tmp_p
         await screen.idle()
 
     on_screen(work, Turn(write("1", "a.txt")), DONE)
+
+
+def test_rules_are_offered_from_the_narrowest_to_the_widest():
+    command = ("git", "status")
+    several = CommandsPattern(title="Looking", beginnings=(command,))
+    patterns = [CommandPattern(words=command), several, CommandPattern(words=command, exact=True), None]
+    scopes = [{"scope": RuleScope.WORKSPACE, "workspace": "/work"}, {"scope": RuleScope.ALWAYS}]
+    rules = [
+        Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=pattern, **scope)
+        for pattern in patterns
+        for scope in scopes
+    ]
+    proposals = tuple((rule, Sentence("{id}", {"id": rule.id})) for rule in rules)
+    execute = frozenset({Effect.EXECUTE})
+    asked = WaitingCall(
+        "1", "run_command", {}, ToolClass.MUTATING, execute, None, (), lambda _: None, proposals=proposals
+    )
+    order = [next(rule for rule in rules if rule.id == offer.rule_id) for offer in _pending(asked, "/work").offers]
+    assert [each.workspace is None for each in order] == [False] * 4 + [True] * 4
+    narrowest_first = [patterns[2], patterns[0], several, None]
+    assert [each.pattern for each in order] == narrowest_first * 2
