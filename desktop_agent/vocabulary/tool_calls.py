@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Protocol, cast
 from pydantic import BaseModel, ConfigDict, Field
 
 from desktop_agent.vocabulary.blocks import JsonObject
+from desktop_agent.vocabulary.text.lookalikes import Lookalike
 
 
 class ToolClass(StrEnum):
@@ -83,18 +84,21 @@ class Risk(StrEnum):
     PRIVILEGES = "privileges"
     RUNS_CODE = "runs_code"
     UNCLEAR = "unclear"
+    LOOKALIKE = "lookalike"
 
 
 @dataclass(frozen=True, slots=True)
 class CommandPart:
     """One command of a shell line, as it is written there, and what to look at in it.
 
-    `depth` 1 is a command that another one starts: of `sudo rm x`, `rm x`.
+    `depth` 1 is a command that another one starts: of `sudo rm x`, `rm x`. `lookalikes` are characters in it that pass
+    for others, one of a word at the most.
     """
 
     text: str
     risks: tuple[Risk, ...] = ()
     depth: int = 0
+    lookalikes: tuple[Lookalike, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

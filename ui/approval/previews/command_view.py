@@ -16,7 +16,7 @@ from ui.look.controls import label
 from ui.look.fonts import mono_font
 from ui.look.theme import SPACE_L, SPACE_S, SPACE_XS, ThemeSource
 from ui.look.visible_text import with_hidden_shown
-from ui.look.written.order import set_apart
+from ui.look.written.order import set_apart, shown_apart
 
 # The line above shows all of them; a row for each of thousands would only take time.
 MOST_ROWS = 100
@@ -25,6 +25,8 @@ PLAIN_ROWS = 20
 ROWS_IN_SIGHT = 8
 """So many stand in the order of the line; of more, those to look at stand first."""
 MOST_OF_LINE = 12
+MOST_DOUBTS, MOST_OF_WORD = 6, 80
+"""Sentences about characters that look like others; the commands of all have a tag."""
 
 
 class CommandView(QWidget):
@@ -65,11 +67,22 @@ class CommandView(QWidget):
         graves = [is_grave for _, _, is_grave in found]
         self._line.mark(list(zip(places[::2], places[1::2], graves, strict=True)))
         self._show_parts(preview.parts)
-        self._doubt.setVisible(not preview.understood)
-        self._doubt.setText(self.tr("This line may run more than is listed here. Read all of it."))
+        self._show_doubts(preview)
         self._show_about(with_hidden_shown(preview.confinement), with_hidden_shown(preview.folder))
         count = sum(not each.text.startswith(("<", ">")) for each in preview.parts)
         return self.tr("What will run: {0} commands").format(count) if count > 1 else self.tr("What will run")
+
+    def _show_doubts(self, preview: CommandPreview) -> None:
+        alike = list(dict.fromkeys(each for part in preview.parts for each in part.lookalikes))
+        words = self.tr("“{0}”: the character “{1}” ({2}) only looks like “{3}”.")
+        doubts = [
+            words.format(shown_apart(each.word[:MOST_OF_WORD]), each.char, each.name, each.passes_for)
+            for each in alike[:MOST_DOUBTS]
+        ]
+        if not preview.understood:
+            doubts.append(self.tr("This line may run more than is listed here. Read all of it."))
+        self._doubt.setVisible(bool(doubts))
+        self._doubt.setText("\n".join(doubts))
 
     def _show_about(self, confinement: str, folder: str) -> None:
         place = self.tr("In the folder {0}").format(set_apart(folder))
@@ -123,6 +136,7 @@ class CommandView(QWidget):
             Risk.PRIVILEGES: self.tr("Needs privileges"),
             Risk.RUNS_CODE: self.tr("Runs code"),
             Risk.UNCLEAR: self.tr("Depends on variables"),
+            Risk.LOOKALIKE: self.tr("Is not what it looks like"),
         }
         return words[risk]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from desktop_agent.vocabulary.tool_calls import CommandPart, Risk
 from ui.look.visible_text import with_hidden_shown
 
-GRAVE = frozenset({Risk.DELETES, Risk.NETWORK, Risk.PRIVILEGES})
+GRAVE = frozenset({Risk.DELETES, Risk.NETWORK, Risk.PRIVILEGES, Risk.LOOKALIKE})
 MOST_MARKS = 1000
 
 _BLANKS = re.compile(r"(?:\\\n|[ \t\n])+")
