@@ -33,8 +33,8 @@ WORKING_FOLDER = "/w"
 _MOST_MILLISECONDS = 700
 # What the line's variables hold would run something if it were read once more.
 _VARIABLES = {
-    "x": "z[$(evil x)]",
-    "y": "-v z[$(evil y)] ; evil",
+    "x": "z[$(evil)]",
+    "y": "-v z[$(evil)] ; evil",
     "HOME": WORKING_FOLDER,
     "LANG": "C.UTF-8",
     "USER": "tester",
