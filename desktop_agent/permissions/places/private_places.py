@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from desktop_agent.tools.commands.aftermath.git_settings import hook_folders, taken_from
-from desktop_agent.tools.commands.bounds import PRIVATE, STEERING, places_of
+from desktop_agent.tools.commands.known_places import places_of, private_places, steering_places
 
 _SURROUNDINGS = ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
 
@@ -41,9 +41,7 @@ def _places(
     workspace: str, top: Path, files: tuple[tuple[Path, object], ...], _: tuple[str | None, ...]
 ) -> PrivatePlaces:
     hooks = hook_folders(taken_from(each for each, _stamped in files).settings, top)
-    steering = (place for each in STEERING.split() for place in places_of(each))
-    hidden = (place for each in PRIVATE.split() for place in places_of(each))
-    return PrivatePlaces(_below(workspace, hidden), _below(workspace, (*steering, *hooks)))
+    return PrivatePlaces(_below(workspace, private_places()), _below(workspace, (*steering_places(), *hooks)))
 
 
 def _below(workspace: str, places: Iterable[Path]) -> tuple[str, ...]:

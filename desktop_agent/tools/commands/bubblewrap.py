@@ -1,18 +1,19 @@
 """How a program is started by bubblewrap (bwrap(1)): in namespaces of its own, in which what is closed is not there."""
 
+import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from desktop_agent.tools.commands.bounds import Bounds
 from desktop_agent.tools.commands.landlock import without_services
-from desktop_agent.tools.processes.own_part import own_places
 
 # Not by the person's path, in which a workspace may stand.
 _WHERE = "/usr/bin:/bin:/usr/local/bin"
-# Sockets of services are in there, and names of servers behind links.
+# Folders of the command's own, in memory.
 _EMPTY = ("/tmp", "/var/tmp", "/run")  # noqa: S108 - closed, not used
-_NAMES = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/run/nscd")
+# What root may write in /proc though it is of the whole machine.
+_OF_THE_KERNEL = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi")
 
 
 def installed() -> str | None:
@@ -22,25 +23,30 @@ def installed() -> str | None:
 
 def command(program: str, argv: Sequence[str], folder: Path, bounds: Bounds) -> list[str]:
     """The words that start a program in `folder`, within the bounds."""
-    options = ["--die-with-parent", "--unshare-all", "--cap-drop", "ALL", "--ro-bind", "/", "/"]
-    options += ["--dev", "/dev", "--proc", "/proc"]
+    options = ["--die-with-parent", "--unshare-all", "--cap-drop", "ALL", "--dev", "/dev", "--proc", "/proc"]
+    if os.geteuid() == 0:
+        for name in _OF_THE_KERNEL:
+            options += ["--ro-bind-try", f"/proc/{name}", f"/proc/{name}"]
     for place in _EMPTY:
-        options += ["--tmpfs", place] if Path(place).is_dir() and not Path(place).is_symlink() else []
+        options += ["--tmpfs", place]
     if bounds.network:
-        options += ["--share-net", *_seen(map(Path, _NAMES))]
-    options += _closed(tuple(each for each in bounds.hidden if not _is_empty(each)))
-    # The program itself sets up the filter in there, and may lie where nothing else is seen.
-    options += _seen(each for each in own_places() if _is_empty(each))
-    for each in bounds.writable:
-        options += [*_opened(bounds, each), *_closed(bounds.hidden_below(each))]
+        options += ["--share-net"]
+    for link in bounds.links:
+        options += ["--symlink", str(link.readlink()), str(link)]
+    for place in sorted({*bounds.readable, *bounds.hidden, *bounds.writable}, key=lambda each: len(each.parts)):
+        if place in bounds.writable:
+            options += _opened(bounds, place)
+        elif place in bounds.hidden:
+            options += _closed(place)
+        else:
+            options += ["--ro-bind", str(place), str(place)]
+    options += ["--dir", str(Path.home())] if Path.home().is_dir() else []
+    # The root is in memory, and what was made in it on the way to these places.
+    options += ["--remount-ro", "/"]
     # A namespace keeps no socket away that has a path, and with the network come those without one. Without the network
     # the internet is the command alone: what it listens on at 127.0.0.1 can be reached by nobody else.
     started = without_services(argv)
     return [program, *options, "--chdir", str(folder), "--", *started]
-
-
-def _seen(places: Iterable[Path]) -> list[str]:
-    return [word for each in places for word in ("--ro-bind-try", str(each), str(each))]
 
 
 def _opened(bounds: Bounds, writable: Path) -> list[str]:
@@ -67,14 +73,5 @@ def _kept(bounds: Bounds, writable: Path) -> list[str]:
     return options
 
 
-def _closed(places: tuple[Path, ...]) -> list[str]:
-    options: list[str] = []
-    for each in places:
-        options += ["--tmpfs", str(each)] if each.is_dir() else ["--ro-bind", "/dev/null", str(each)]
-    return options
-
-
-def _is_empty(place: Path | str) -> bool:
-    """Whether it is gone anyway."""
-    place = Path(place)
-    return any(Path(each) in (place, *place.parents) for each in (*_EMPTY, "/dev"))
+def _closed(place: Path) -> list[str]:
+    return ["--tmpfs", str(place)] if place.is_dir() else ["--ro-bind", "/dev/null", str(place)]

@@ -14,7 +14,15 @@ from desktop_agent.tools.commands.bounds import Bounds, bounds_for
 
 # How long the one try may take, in seconds.
 _PATIENCE = 20.0
-_KEPT = "It can write only in the workspace and in a temporary folder of its own, and cannot read your keys."
+_KEPT = "It can write only in the workspace and in a temporary folder of its own."
+_READS = (
+    "It can read those, the system, and your development tools with their caches and settings, but no other file of "
+    "yours."
+)
+_READS_HOME = (
+    "The workspace has your home folder in it: it can read all of that, except the usual places of keys, passwords, "
+    "mail and browsers."
+)
 _OFFLINE = "It has no network."
 _ONLINE = "It may use the network."
 _LOOSE = (
@@ -47,13 +55,14 @@ class Confinement:
     own_processes: int = 0
     stays: bool = False
 
-    def title(self, *, network: bool) -> str:
-        """What the person is told before the command runs."""
+    def title(self, *, network: bool, around_home: bool = False) -> str:
+        """What the person is told before the command runs. `around_home`: their home folder is in the workspace."""
         if not self.name:
             return f"{_FREE} {self.note}"
         if not self.holds:
             return _ROOT
-        return f"Confined by {self.name}. {_KEPT} {_ONLINE if network else _OFFLINE} {self.note}".strip()
+        said = (_KEPT, _READS_HOME if around_home else _READS, _ONLINE if network else _OFFLINE, self.note)
+        return " ".join((f"Confined by {self.name}.", *said)).strip()
 
 
 def bubblewrapped(program: str) -> Confinement:

@@ -44,7 +44,7 @@ def command(argv: Sequence[str], bounds: Bounds) -> list[str]:
     """The words that start a program in the current folder, within the bounds."""
     wanted = {
         "writable": [str(each) for folder in bounds.writable for each in bounds.open_in(folder)],
-        "readable": [str(each) for each in bounds.writable] if bounds.only_reads else [],
+        "readable": [str(each) for each in (*bounds.readable, *bounds.writable)],
         "hidden": [str(each) for each in bounds.hidden],
         "network": bounds.network,
     }

@@ -9,12 +9,12 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from desktop_agent.tools.commands.bounds import around
-from desktop_agent.tools.commands.socket_filter import install_socket_filter
+from desktop_agent.tools.commands.system_calls import install_call_filter
+from desktop_agent.tools.confining.capabilities import drop_capabilities
 from desktop_agent.tools.confining.handed_over import as_at_the_start, start_handed_over
 from desktop_agent.tools.confining.landlock import (
     EXECUTE,
@@ -38,7 +38,8 @@ _OLDEST = 4
 
 _READ = EXECUTE | READ_FILE | READ_DIR
 _OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL
-_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts")
+# Not pts: the person's other terminals are in there.
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
 
 def main() -> int:
@@ -69,19 +70,20 @@ def main() -> int:
 
 
 def _close_in(wanted: dict[str, Any]) -> None:
-    """Without `writable` only sockets are closed. Raises OSError, LookupError."""
+    """Without `writable` namespaces hold the files, and only system calls are closed. Raises OSError, LookupError."""
     libc, internet = ctypes.CDLL(None, use_errno=True), bool(wanted["network"])
     no_new_privileges(libc)
+    drop_capabilities(libc)
     if "writable" in wanted:
-        places = (tuple(map(Path, wanted[name])) for name in ("readable", "writable", "hidden"))
+        places = (tuple(map(Path, wanted[name])) for name in ("writable", "readable", "hidden"))
         _close_files(libc, *places, network=internet)
-    install_socket_filter(libc, internet=internet)
+    install_call_filter(libc, internet=internet, in_namespaces="writable" not in wanted)
 
 
 def _close_files(
     libc: ctypes.CDLL,
-    readable: tuple[Path, ...],
     writable: tuple[Path, ...],
+    readable: tuple[Path, ...],
     hidden: tuple[Path, ...],
     *,
     network: bool,
@@ -89,23 +91,16 @@ def _close_files(
     version = version_of(libc)
     if version < _OLDEST:
         raise OSError(f"Landlock is of version {version}")
-    rules = Rules(libc, version, network=network)
-    for folder in readable:
-        for path in around(folder, tuple(each for each in hidden if folder in each.parents)):
+    rules, everything = Rules(libc, version, network=network), all_rights(version)
+    for place in (Path("/proc"), *readable):
+        for path in around(place, tuple(each for each in hidden if place in each.parents)):
             _allow(rules, path, _READ)
-    for path, allowed in _allowed(writable, hidden, all_rights(version)):
-        _allow(rules, path, allowed)
-    rules.obey()
-
-
-def _allowed(writable: tuple[Path, ...], hidden: tuple[Path, ...], everything: int) -> Iterator[tuple[Path, int]]:
-    for path in around(Path("/"), hidden):
-        yield path, _READ
     for name in _DEVICES:
-        yield Path("/dev", name), (READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | IOCTL) & everything
+        _allow(rules, Path("/dev", name), (READ_FILE | WRITE_FILE | TRUNCATE | IOCTL) & everything)
     for folder in writable:
         for path in around(folder, tuple(each for each in hidden if folder in each.parents)):
-            yield path, everything
+            _allow(rules, path, everything)
+    rules.obey()
 
 
 def _allow(rules: Rules, path: Path, allowed: int) -> None:

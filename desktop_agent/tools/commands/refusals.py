@@ -41,13 +41,25 @@ _REFUSALS = (
     ),
     _Refusal(
         ("permission denied", "EACCES"),
-        "“Permission denied” may come from the confinement: a command writes only in the workspace and in $TMPDIR, "
-        "and keys and what other programs left in /tmp are closed to it.",
+        "“Permission denied” may come from the confinement: a command writes only in the workspace and in $TMPDIR, and "
+        "of home folders, /tmp and other disks it reads only development tools and their caches. Let the person put "
+        "what it needs into the workspace.",
         _LANDLOCK,
     ),
     _Refusal(
         ("no new privileges", "effective uid is not 0", "\nsu: "),
         "Nobody becomes another user in the confinement: sudo and su do not work. Let the person do what needs them.",
+    ),
+    _Refusal(
+        (
+            ("/home/", "no such file or directory"),
+            ("/root/", "no such file or directory"),
+            ("/mnt/", "no such file or directory"),
+            ("/srv/", "no such file or directory"),
+        ),
+        "Of home folders and other disks a command sees only the workspace, and development tools with their caches. "
+        "Let the person put what it needs into the workspace.",
+        _BUBBLEWRAP,
     ),
     _Refusal(
         (("/tmp/", "no such file or directory"),),  # noqa: S108 - not used

@@ -16,6 +16,7 @@ from desktop_agent.tools.commands.bounds import bounds_for
 from desktop_agent.tools.commands.clearing import remove_tree
 from desktop_agent.tools.commands.confinement import Confinement, offered
 from desktop_agent.tools.commands.environment import environment_of_command
+from desktop_agent.tools.commands.known_places import is_around_home
 from desktop_agent.tools.commands.line_run import Setting, run_line, setting_of
 from desktop_agent.tools.files.places import relative_of
 from desktop_agent.tools.in_thread import in_thread
@@ -122,7 +123,7 @@ def _folder(workspace: Workspace, path: str) -> Path:
 
 
 def _title(workspace: Workspace, way: Confinement, *, network: bool) -> str:
-    said = way.title(network=network)
+    said = way.title(network=network, around_home=is_around_home(workspace.folder))
     return f"{said} {NOT_ALL}" if way.name and memory_of(workspace.folder.resolve()).is_cut else said
 
 

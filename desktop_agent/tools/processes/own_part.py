@@ -23,8 +23,10 @@ def part_environment() -> dict[str, str]:
 
 
 def own_places() -> tuple[Path, ...]:
-    """The folders that a part is read from: the interpreter's, and the program's."""
-    places = (Path(sys.executable).parent, Path(sys.prefix), Path(sys.base_prefix), _ROOT / "desktop_agent")
+    """What a part is read from: the interpreter, its folders, and the program's."""
+    # Around a frozen program lies whatever the person keeps there.
+    program = Path(sys.executable) if getattr(sys, "frozen", False) else Path(sys.executable).parent
+    places = (program, Path(sys.prefix), Path(sys.base_prefix), _ROOT / "desktop_agent")
     return tuple(dict.fromkeys(places))
 
 

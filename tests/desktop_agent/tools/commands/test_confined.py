@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.tools.commands import bounds, bubblewrap
 from desktop_agent.tools.commands.confinement import Confinement
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
@@ -48,7 +47,7 @@ def confinement(request: pytest.FixtureRequest) -> Confinement:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home folder with keys in it, outside of what commands never see anyway."""
+    """A home folder with keys and other files in it."""
     folder = Path.home() / f"of-{tmp_path.name}"
     for name in (".ssh", ".config/gh", ".local/share/desktop-agent", "own data", "plain"):
         (folder / name).mkdir(parents=True)
@@ -57,13 +56,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / ".gitconfig").write_text("[user]\nname = Me\nemail = me@example.org\n")
     monkeypatch.setenv("HOME", str(folder))
     return folder
-
-
-@pytest.fixture
-def in_sight(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The home folder of the tests lies among temporary files, which are closed as a whole otherwise."""
-    monkeypatch.setattr(bounds, "_SHARED", ("/run/user",))
-    monkeypatch.setattr(bubblewrap, "_EMPTY", ("/run",))
 
 
 def taken_away(place: Path) -> bool:
@@ -130,11 +122,12 @@ async def test_a_link_in_the_workspace_is_no_way_out(desk: Desk, home: Path) -> 
     assert "the secret" not in await desk.run(f"ln -s {home}/.ssh keys; cat keys/secret; ln {home}/.netrc n; cat n")
 
 
-@pytest.mark.usefixtures("in_sight")
-async def test_it_reads_the_system_and_no_keys(desk: Desk, home: Path) -> None:
-    assert "the secret" in await desk.run(f"cat {home}/plain/secret")
-    assert "exit code 0" in await desk.run("cat /etc/passwd /usr/bin/env >/dev/null")
-    for name in (".ssh/secret", ".config/gh/secret", ".local/share/desktop-agent/secret", "own data/secret", ".netrc"):
+async def test_it_reads_the_system_and_nothing_else_of_the_home_folder(desk: Desk, home: Path) -> None:
+    assert "exit code 0" in await desk.run(f"cat /etc/passwd /usr/bin/env {home}/.gitconfig >/dev/null")
+    for name in (
+        *(".ssh/secret", ".config/gh/secret", ".local/share/desktop-agent/secret", "own data/secret", ".netrc"),
+        "plain/secret",
+    ):
         told = await desk.run(f"cat '{home}/{name}'; cp '{home}/{name}' copy; cat copy")
         assert "the secret" not in told, name
 
@@ -150,7 +143,6 @@ def in_it(folder: Path) -> set[str]:
     return {str(each.relative_to(folder)) for each in folder.rglob("*")}
 
 
-@pytest.mark.usefixtures("in_sight")
 @pytest.mark.parametrize("is_linked", [False, True])
 async def test_in_a_home_folder_nothing_is_written_that_the_person_s_programs_start(
     confinement: Confinement, home: Path, monkeypatch: pytest.MonkeyPatch, is_linked: bool
@@ -245,42 +237,38 @@ async def test_services_of_the_session_cannot_be_asked(
                 service.accept()
 
 
-@pytest.mark.usefixtures("in_sight")
 @pytest.mark.parametrize("network", [False, True])
-async def test_services_that_listen_in_any_folder_cannot_be_asked(desk: Desk, home: Path, *, network: bool) -> None:
+async def test_services_that_listen_in_any_folder_cannot_be_asked(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, *, network: bool
+) -> None:
+    # A path may have no more than a hundred letters.
+    monkeypatch.chdir(desk.folder)
     with socket.socket(socket.AF_UNIX) as service:
-        # A path may have no more than a hundred letters.
-        path = Path.home().parent / "an-agent-of-a-test"
-        service.bind(str(path))
-        try:
-            service.listen()
-            service.setblocking(False)
-            told = await desk.run(f"ls {path}; '{PYTHON}' -c '{SERVICE}' {path}", network=network)
-            with pytest.raises(BlockingIOError):
-                service.accept()
-        finally:
-            path.unlink()
-    assert f"{path}\n" in told
+        service.bind("agent")
+        service.listen()
+        service.setblocking(False)
+        told = await desk.run(f"ls agent; '{PYTHON}' -c '{SERVICE}' agent", network=network)
+        with pytest.raises(BlockingIOError):
+            service.accept()
+    assert "agent\n" in told
     assert "Address family not supported" in told
 
 
-@pytest.mark.usefixtures("in_sight")
 @pytest.mark.parametrize("kind", ["DGRAM", "STREAM", "SEQPACKET", "RAW"])
-async def test_pairs_of_sockets_cannot_be_turned_to_services(desk: Desk, kind: str) -> None:
+async def test_pairs_of_sockets_cannot_be_turned_to_services(
+    desk: Desk, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     heard = socket.SOCK_DGRAM if kind == "RAW" else getattr(socket, f"SOCK_{kind}")
+    monkeypatch.chdir(desk.folder)
     with socket.socket(socket.AF_UNIX, heard) as service:
-        path = Path.home().parent / "an-agent-of-a-test"
-        service.bind(str(path))
-        try:
-            if heard != socket.SOCK_DGRAM:
-                service.listen()
-            service.setblocking(False)
-            (desk.folder / "p.py").write_text(TURN_A_PAIR)
-            told = await desk.run(f"'{PYTHON}' p.py {kind} {path}")
-            with pytest.raises(BlockingIOError):
-                service.recv(1) if heard == socket.SOCK_DGRAM else service.accept()
-        finally:
-            path.unlink()
+        service.bind("agent")
+        if heard != socket.SOCK_DGRAM:
+            service.listen()
+        service.setblocking(False)
+        (desk.folder / "p.py").write_text(TURN_A_PAIR)
+        told = await desk.run(f"'{PYTHON}' p.py {kind} agent")
+        with pytest.raises(BlockingIOError):
+            service.recv(1) if heard == socket.SOCK_DGRAM else service.accept()
     assert "turned" not in told
     assert ("Address family not supported" if heard == socket.SOCK_DGRAM else "already connected") in told
 
@@ -317,7 +305,6 @@ async def test_other_processes_are_out_of_reach(desk: Desk) -> None:
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-@pytest.mark.usefixtures("in_sight")
 async def test_git_works(desk: Desk) -> None:
     told = await desk.run("git init -q . && echo x >a && git add a && git commit -qm first && git log --format=%an:%s")
     assert told == "Me:first\n[exit code 0.]"

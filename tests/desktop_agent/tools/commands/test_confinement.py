@@ -22,7 +22,10 @@ def fresh() -> Iterator[None]:
 
 def test_what_is_said_before_a_command_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
-    kept = "It can write only in the workspace and in a temporary folder of its own, and cannot read your keys."
+    kept = (
+        "It can write only in the workspace and in a temporary folder of its own. It can read those, the system, and "
+        "your development tools with their caches and settings, but no other file of yours."
+    )
     loose = (
         "It can still change the permissions and dates of your other files, and the hooks and settings of git "
         "repositories in the workspace, which git runs without confinement; you are told if it did."
@@ -30,6 +33,9 @@ def test_what_is_said_before_a_command_runs(monkeypatch: pytest.MonkeyPatch) -> 
     git = "It cannot change the hooks and settings of the git repositories that are in the workspace now."
     assert landlocked().title(network=False) == f"Confined by Landlock. {kept} It has no network. {loose}"
     assert bubblewrapped("/x").title(network=True) == f"Confined by bubblewrap. {kept} It may use the network. {git}"
+    at_home = landlocked().title(network=False, around_home=True)
+    assert "The workspace has your home folder in it: it can read all of that, except the usual places of" in at_home
+    assert "no other file of yours" not in at_home
     free = unconfined("Install it.").title(network=False)
     assert free == "Not confined: it can read, change and send whatever you can. Install it."
 

@@ -80,6 +80,7 @@ async def test_of_what_has_other_reasons_nothing_is_said(workspace: Workspace) -
         ('sudo: The "no new privileges" flag is set, which prevents sudo from running as root.', "sudo and su"),
         ("su: System error", "sudo and su"),
         ("ls: cannot access '/tmp/y': No such file or directory", "$TMPDIR is gone"),
+        ("cat: /home/me/notes: No such file or directory", "Of home folders and other disks"),
         ("result: fine, issue: none", ""),
     ],
 )

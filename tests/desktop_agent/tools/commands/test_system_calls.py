@@ -4,7 +4,7 @@ import errno
 
 import pytest
 
-from desktop_agent.tools.commands.socket_filter import steps
+from desktop_agent.tools.commands.system_calls import steps
 from desktop_agent.tools.confining.call_filter import ALLOW, ARCHITECTURES, REFUSE, X32
 from tests.desktop_agent.tools.confining.filters import answer
 
@@ -17,7 +17,7 @@ NUMBERS = {"x86_64": (41, 53, 0), "aarch64": (198, 199, 63)}
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 @pytest.mark.parametrize("internet", [True, False])
 def test_sockets_by_family_and_pairs_by_kind(machine: str, *, internet: bool) -> None:
-    made, code = steps(machine, internet=internet), ARCHITECTURES[machine]
+    made, code = steps(machine, internet=internet, in_namespaces=True), ARCHITECTURES[machine]
     socket, pair, read = NUMBERS[machine]
     for family in (INET, INET6, NETLINK):
         assert answer(made, code, socket, family, DATAGRAM) == (ALLOW if internet else UNKNOWN)
@@ -33,7 +33,7 @@ def test_sockets_by_family_and_pairs_by_kind(machine: str, *, internet: bool) ->
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_ways_around_it_are_closed(machine: str) -> None:
-    made, code = steps(machine, internet=True), ARCHITECTURES[machine]
+    made, code = steps(machine, internet=True, in_namespaces=True), ARCHITECTURES[machine]
     other = ARCHITECTURES["aarch64" if machine == "x86_64" else "x86_64"]
     assert answer(made, other, NUMBERS[machine][2]) == REFUSE | errno.EACCES
     assert answer(made, code, 425) == REFUSE | errno.ENOSYS
@@ -42,4 +42,4 @@ def test_ways_around_it_are_closed(machine: str) -> None:
 
 def test_it_is_not_known_for_every_machine() -> None:
     with pytest.raises(OSError, match="riscv64"):
-        steps("riscv64", internet=True)
+        steps("riscv64", internet=True, in_namespaces=True)

@@ -1,0 +1,183 @@
+"""Which places a command may read: by list, and by what the environment names."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.tools.commands.bounds import Bounds, bounds_for, is_in
+from desktop_agent.tools.commands.known_places import is_around_home, known_places, readable_places
+
+LISTED = (".pyenv/versions/3/bin/python", ".cargo/bin/cargo", ".m2/repository/x.jar", "go/pkg/x", ".cache/pip/x")
+ON_NO_LIST = (
+    *("Documents/letter", ".config/foo/token", ".local/share/foo/key", "project/.env", ".foorc", ".cache/foo/x"),
+    *(".cargo/credentials.toml", ".m2/settings.xml", ".cache/huggingface/token", ".local/share/uv/credentials/x"),
+)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "home"
+    for name in (*LISTED, *ON_NO_LIST):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("x")
+    for name in (*known_places()["variables"], "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.setenv("HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+def bounds(home: Path, tmp_path: Path) -> Callable[[], Bounds]:
+    for name in ("work", "own"):
+        (tmp_path / name).mkdir()
+    return lambda: bounds_for(tmp_path / "work", tmp_path / "own", (), network=False)
+
+
+def is_open(place: Path, bounds: Bounds) -> bool:
+    """By the innermost folder that is named."""
+    nearest = next((each for each in (place, *place.parents) if is_in_any(each, bounds)), None)
+    return nearest is not None and nearest not in bounds.hidden
+
+
+def is_in_any(place: Path, bounds: Bounds) -> bool:
+    return place in (*bounds.writable, *bounds.readable, *bounds.hidden)
+
+
+def test_of_a_home_folder_tools_and_caches_are_readable_and_nothing_else(
+    home: Path, bounds: Callable[[], Bounds]
+) -> None:
+    made = bounds()
+    assert [name for name in LISTED if not is_open(home / name, made)] == []
+    assert [name for name in ON_NO_LIST if is_open(home / name, made)] == []
+
+
+@pytest.mark.parametrize(
+    "place", ["/mnt", "/media", "/srv", "/home", "/root", "/tmp", "/var/mail", "/var/log", "/run/user"]
+)
+def test_of_the_system_only_programs_and_settings_are_readable(place: str, bounds: Callable[[], Bounds]) -> None:
+    made = bounds()
+    assert not is_open(Path(place), made)
+    assert {Path("/usr"), Path("/etc")} <= set(made.readable)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "opened", "closed"),
+    [
+        ("PATH", "tools/x/bin", "tools/x/lib/y", "tools/x/notes"),
+        ("PATH", "bin", "bin/y", "lib/y"),
+        ("PATH", ".local/bin", ".local/bin/y", ".local/share/y"),
+        ("VIRTUAL_ENV", "venv", "venv/lib/y", "other/y"),
+        ("GOPATH", "work/go", "work/go/pkg/y", "work/go/src/y"),
+        ("CARGO_HOME", "c", "c/registry/y", "c/credentials.toml"),
+    ],
+)
+def test_what_the_environment_names_is_readable(
+    variable: str,
+    value: str,
+    opened: str,
+    closed: str,
+    home: Path,
+    bounds: Callable[[], Bounds],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in (opened, closed):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("x")
+    (home / value).mkdir(parents=True, exist_ok=True)
+    assert not is_open(home / opened, bounds()) or value == ".local/bin"
+    monkeypatch.setenv(variable, os.pathsep.join([str(home / value), "/usr/bin", ".", ""]))
+    assert is_open(home / opened, bounds())
+    assert not is_open(home / closed, bounds())
+
+
+@pytest.mark.parametrize("value", ["", "..", "../..", ".ssh", ".ssh/x", ".config", ".local/share", ".cache", ".cargo"])
+def test_no_variable_opens_a_home_folder_or_a_private_place(
+    value: str, home: Path, bounds: Callable[[], Bounds], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / ".ssh/x").mkdir(parents=True)
+    for variable in ("VIRTUAL_ENV", "PATH"):
+        monkeypatch.setenv(variable, str(home / value))
+    made = bounds()
+    assert Path(os.path.normpath(home / value)) not in made.readable
+    for name in (".ssh/x", "Documents/letter", ".config/foo/token"):
+        assert not is_open(home / name, made)
+
+
+def test_links_lead_to_what_is_readable_and_are_there_themselves(
+    home: Path, tmp_path: Path, bounds: Callable[[], Bounds]
+) -> None:
+    (tmp_path / "disk/rustup/bin").mkdir(parents=True)
+    (home / ".rustup").symlink_to("../disk/rustup")
+    (home / ".volta").symlink_to(home / "Documents/../.ssh")
+    (home / ".ssh").mkdir()
+    made = bounds()
+    assert tmp_path / "disk/rustup" in made.readable
+    assert home / ".rustup" in made.links
+    assert home / ".ssh" not in made.readable
+
+
+def test_no_command_opens_something_for_the_next(
+    home: Path, tmp_path: Path, bounds: Callable[[], Bounds], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a link, or settings, in the workspace that the person's environment or files lead to."""
+    work = tmp_path / "work"
+    before = bounds()
+    (work / "bin").mkdir(parents=True, exist_ok=True)
+    (work / "bin/x").symlink_to(home / "Documents/bin/x")
+    (work / "venv").symlink_to(home / "Documents")
+    (work / "gitconfig").write_text(f"[include]\npath = {home}/Documents/letter\n")
+    (home / ".gitconfig").symlink_to(work / "gitconfig")
+    (home / "Documents/bin").mkdir()
+    monkeypatch.setenv("PATH", f"{work}/bin")
+    monkeypatch.setenv("VIRTUAL_ENV", str(work / "venv"))
+    assert bounds().readable == before.readable
+
+
+@pytest.mark.parametrize(
+    ("text", "is_secret"),
+    [
+        ("[user]\nname = Me\nemail = me@example.org\n[credential]\nhelper = store\n", False),
+        ('[url "ssh://git@example.org/"]\ninsteadOf = https://example.org/\n', False),
+        ('[url "https://me:word@example.org/"]\ninsteadOf = https://example.org/\n', True),
+        ('[url "https://ghp_abc@example.org/"]\ninsteadOf = https://example.org/\n', True),
+        ('[http]\nextraHeader = "Authorization: Basic abc"\n', True),
+        ("[github]\noauth-token = abc\n", True),
+    ],
+)
+def test_settings_with_a_secret_in_them_are_closed(
+    text: str, is_secret: bool, home: Path, bounds: Callable[[], Bounds]
+) -> None:
+    (home / ".gitconfig").write_text("[include]\npath = more\n[user]\nname = Me\n")
+    (home / "more").write_text(text)
+    (home / ".config/git").mkdir(parents=True)
+    (home / ".config/git/config").write_text(text)
+    made = bounds()
+    assert is_open(home / ".gitconfig", made)
+    assert {is_open(home / name, made) for name in ("more", ".config/git/config")} == {not is_secret}
+
+
+def test_a_home_folder_in_a_place_of_the_system_goes_by_the_list_too(
+    home: Path, bounds: Callable[[], Bounds], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(known_places(), "system", ["/usr", str(home.parent)])
+    made = bounds()
+    assert is_open(home / LISTED[0], made)
+    assert [name for name in ON_NO_LIST if is_open(home / name, made)] == []
+
+
+def test_a_workspace_around_the_home_folder_is_known(home: Path, tmp_path: Path) -> None:
+    assert [is_around_home(each) for each in (home, tmp_path, home / "Documents", Path("/usr"))] == [
+        *(True, True, False),
+        False,
+    ]
+
+
+def test_no_path_of_the_list_is_in_a_private_place(home: Path, tmp_path: Path) -> None:
+    """A list that opens what another one closes says nothing."""
+    known = known_places()
+    for name in (*known["home"], *known["settings"], *known["git_settings"]):
+        assert not is_in(Path(name), map(Path, known["private"])), name
+    assert readable_places((tmp_path,)).places
