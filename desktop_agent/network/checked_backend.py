@@ -19,6 +19,19 @@ async def system_addresses(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(each[4][0]) for each in found))
 
 
+async def checked_addresses(host: str, port: int, allowed: frozenset[str], resolve: Resolver) -> list[str]:
+    """All addresses of a host. Raises OSError, and PrivateHost when one is private; `allowed` hosts may have such."""
+    addresses = await resolve(host, port)
+    for address in addresses:
+        _require_public(host, address, allowed)
+    return addresses
+
+
+def _require_public(host: str, address: str, allowed: frozenset[str]) -> None:
+    if host not in allowed and not is_public(address):
+        raise PrivateHost(host, address)
+
+
 class CheckedBackend(httpcore.AsyncNetworkBackend):
     """Connects to an address only after looking at it, and to no other than the one that it looked at.
 
@@ -42,7 +55,7 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
     ) -> httpcore.AsyncNetworkStream:
         """The first of its addresses that answers. Raises PrivateHost when one of them is private."""
         failure: Exception = httpcore.ConnectError(f"no address of {host}")
-        for address in await self._looked_at(host, port):
+        for address in await checked_addresses(host, port, self._allowed, self._resolve):
             try:
                 return await self.inner.connect_tcp(address, port, timeout, local_address, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
@@ -56,7 +69,7 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
             found = await ask(host.rstrip("."), None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
         except OSError:
             return
-        self._require_public(host, str(found[0][4][0]))
+        _require_public(host, str(found[0][4][0]), self._allowed)
 
     async def connect_unix_socket(
         self,
@@ -70,13 +83,3 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
     async def sleep(self, seconds: float) -> None:
         """As the library does it."""
         await self.inner.sleep(seconds)
-
-    async def _looked_at(self, host: str, port: int) -> list[str]:
-        addresses = await self._resolve(host, port)
-        for address in addresses:
-            self._require_public(host, address)
-        return addresses
-
-    def _require_public(self, host: str, address: str) -> None:
-        if host not in self._allowed and not is_public(address):
-            raise PrivateHost(host, address)

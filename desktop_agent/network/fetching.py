@@ -107,10 +107,10 @@ async def asked(
 
 async def _pool(url: "httpx.URL", allowed: frozenset[str], way: Way) -> httpcore.AsyncConnectionPool:
     """A way to this host alone, gone after use."""
-    context = await asyncio.to_thread(_context) if url.scheme == "https" else None
+    context = await asyncio.to_thread(tls_context) if url.scheme == "https" else None
     host = host_in(url)
     backend = CheckedBackend(ClosingBackend(way.backend), allowed, way.resolve)
-    proxy = None if is_loopback(host) else _proxy(url.scheme, host)
+    proxy = proxy_for(url.scheme, host)
     if proxy is None:
         return httpcore.AsyncConnectionPool(ssl_context=context, network_backend=backend)
     await backend.look_at_literal(host)
@@ -119,13 +119,17 @@ async def _pool(url: "httpx.URL", allowed: frozenset[str], way: Way) -> httpcore
     return httpcore.AsyncHTTPProxy(place, auth, ssl_context=context, network_backend=backend.inner)
 
 
-def _context() -> "ssl.SSLContext":
+def tls_context() -> "ssl.SSLContext":
+    """For connections to servers that are known by their certificates. Imports httpx, and reads files."""
     import httpx
 
     return httpx.create_ssl_context()
 
 
-def _proxy(scheme: str, host: str) -> "httpx.URL | None":
+def proxy_for(scheme: str, host: str) -> "httpx.URL | None":
+    """The proxy of the environment or the system; none for this machine. Raises NotFetched for an unusable one."""
+    if is_loopback(host):
+        return None
     proxies = urllib.request.getproxies()
     url = proxies.get(scheme) or proxies.get("all")
     if not url or urllib.request.proxy_bypass(host):

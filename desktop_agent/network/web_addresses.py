@@ -2,6 +2,7 @@
 
 import ipaddress
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -58,6 +59,18 @@ def one_form(host: str) -> str | None:
     if not name or not _NUMBER.fullmatch(parts[-1]):
         return name or None
     return _ipv4(parts)
+
+
+def ascii_form(host: str) -> str | None:
+    """The same of a host that may have letters of other languages. Imports httpx."""
+    parsed = web_address(f"http://{f'[{host}]' if ':' in host and not host.startswith('[') else host}/")
+    return one_form(host_in(parsed)) if parsed is not None else None
+
+
+def allowed_forms(hosts: Iterable[str]) -> frozenset[str]:
+    """Hosts as the person wrote them, in the form in which they are compared. Imports httpx."""
+    forms = (ascii_form(each.strip()) for each in hosts)
+    return frozenset(each for each in forms if each)
 
 
 def _ipv6(name: str) -> str | None:

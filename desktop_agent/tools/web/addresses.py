@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from desktop_agent.network.public_addresses import is_own_name, is_public
-from desktop_agent.network.web_addresses import BLOCKED_PORTS, host_in, one_form, web_address
+from desktop_agent.network.web_addresses import BLOCKED_PORTS, allowed_forms, host_in, one_form, web_address
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed
 
 if TYPE_CHECKING:
@@ -62,17 +62,6 @@ def refused(host: str, address: str) -> HostRefused:
     """A name that leads to a private address."""
     values = {"host": host, "address": address}
     return HostRefused(Sentence("“{host}” is no public server: its address is {address}.", values), _PRIVATE)
-
-
-def allowed_forms(hosts: Iterable[str]) -> frozenset[str]:
-    """Hosts as the person wrote them, in the form in which they are compared."""
-    forms = (_ascii_form(each.strip()) for each in hosts)
-    return frozenset(each for each in forms if each)
-
-
-def _ascii_form(host: str) -> str | None:
-    parsed = web_address(f"http://{f'[{host}]' if ':' in host and not host.startswith('[') else host}/")
-    return one_form(host_in(parsed)) if parsed is not None else None
 
 
 def _is_allowed(host: str, allowed: Iterable[str]) -> bool:

@@ -9,7 +9,8 @@ from urllib.parse import urljoin
 from desktop_agent.network.failures import NotFetched, PrivateHost, too_slow
 from desktop_agent.network.fetching import REDIRECTS, Answer, Patience, Way, asked
 from desktop_agent.network.inflating import inflated
-from desktop_agent.tools.web.addresses import PageAddress, allowed_forms, page_address, refused
+from desktop_agent.network.web_addresses import allowed_forms
+from desktop_agent.tools.web.addresses import PageAddress, page_address, refused
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed, UnreadableAnswer
 
 WIRE_LIMIT = 5_000_000

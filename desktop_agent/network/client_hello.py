@@ -1,0 +1,89 @@
+"""The name of a server in the first message of a TLS client (RFC 8446, section 4.1.2; RFC 6066, section 3)."""
+
+HANDSHAKE = 0x16
+LONGEST = 64 * 1024
+_CLIENT_HELLO = 1
+_SERVER_NAME = 0
+_HOST_NAME = 0
+_RANDOM = 2 + 32
+
+
+class Incomplete(Exception):
+    """The message goes on."""
+
+
+def server_name(data: bytes) -> str | None:
+    """The host that the client means, in lower case; None where it names none.
+
+    Raises Incomplete while the message goes on, and ValueError for what is no first message of a client.
+    """
+    message = _Bytes(_message(data))
+    message.take(_RANDOM)
+    message.block(1)  # session
+    message.block(2)  # ciphers
+    message.block(1)  # compression
+    if not message.left:
+        return None
+    extensions, names = _Bytes(message.block(2)), list[bytes]()
+    while extensions.left:
+        kind, content = extensions.number(2), extensions.block(2)
+        if kind == _SERVER_NAME:
+            names.append(_host_name(content))
+    if len(names) > 1:
+        raise ValueError("the client names its server more than once")
+    return names[0].decode("ascii").lower().removesuffix(".") if names else None
+
+
+def _message(data: bytes) -> bytes:
+    """The body of the handshake message that may be spread over several records."""
+    gathered, records = bytearray(), _Bytes(data)
+    while len(gathered) < 4 or len(gathered) < 4 + int.from_bytes(gathered[1:4]):
+        if len(gathered) > LONGEST:
+            raise ValueError("the first message of the client is too long")
+        if records.left and records.number(1) != HANDSHAKE:
+            raise ValueError("the first record of the client is no handshake")
+        if records.left < 4:
+            raise Incomplete
+        version = records.number(2)
+        if version >> 8 != 3:
+            raise ValueError("the version of the first record is not known")
+        length = records.number(2)
+        if not length:
+            raise ValueError("a record is empty")
+        if records.left < length:
+            raise Incomplete
+        gathered += records.take(length)
+    if gathered[0] != _CLIENT_HELLO:
+        raise ValueError("the client does not begin with its hello")
+    return bytes(gathered[4 : 4 + int.from_bytes(gathered[1:4])])
+
+
+def _host_name(extension: bytes) -> bytes:
+    entries = _Bytes(_Bytes(extension).block(2))
+    kind, name = entries.number(1), entries.block(2)
+    if kind != _HOST_NAME or entries.left or not name:
+        raise ValueError("the client names its server in a way that is not known")
+    return name
+
+
+class _Bytes:
+    """Read from the front. Raises ValueError where too few are left."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = memoryview(data)
+
+    @property
+    def left(self) -> int:
+        return len(self._data)
+
+    def take(self, count: int) -> bytes:
+        if count > len(self._data):
+            raise ValueError("the first message of the client ends too early")
+        taken, self._data = self._data[:count], self._data[count:]
+        return bytes(taken)
+
+    def number(self, size: int) -> int:
+        return int.from_bytes(self.take(size))
+
+    def block(self, size: int) -> bytes:
+        return self.take(self.number(size))

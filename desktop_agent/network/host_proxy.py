@@ -1,0 +1,208 @@
+"""A proxy for a command that may reach some hosts: it connects to those alone, and looks their names up itself.
+
+It speaks HTTP/1.1 as a proxy does (RFC 9110, sections 7.6 and 9.3.6): CONNECT, and requests with a whole http address,
+one on each connection. What a server that may be reached does with what it is sent, nobody here can see.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import h11
+
+from desktop_agent.network.checked_backend import Resolver, system_addresses
+from desktop_agent.network.failures import NotFetched, PrivateHost
+from desktop_agent.network.granted_hosts import GrantedHost, HostAndPort, host_and_port
+from desktop_agent.network.relaying import OtherHost, relay, requested, tunnelled
+from desktop_agent.network.tunnels import HEAD_LIMIT, PIECE, Connection, connect, next_event
+from desktop_agent.vocabulary.errors import Sentence
+
+_log = logging.getLogger(__name__)
+
+_USUAL_PORT = 80
+_TUNNEL = b"CONNECT"
+_FORBIDDEN = 403
+_NO_DESCRIPTOR_LEFT = 0.05
+_MOST_NOTES = 20
+# A fatal alert of TLS (RFC 8446, section 6.2: unrecognized_name).
+_UNKNOWN_NAME = b"\x15\x03\x03\x00\x02\x02\x70"
+_PRIVATE = (
+    "“{host}” leads to the private address {address}. A command reaches such a one only if hosts names an address or a "
+    "local name, or if the person allows the host in Preferences under Network."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Of one command: connections at a time; seconds for a head, for a connection, and without a byte on it."""
+
+    connections: int = 64
+    head: float = 60.0
+    connect: float = 15.0
+    idle: float = 600.0
+
+
+class _Refused(Exception):
+    def __init__(self, status: int, what: Sentence) -> None:
+        super().__init__(str(what))
+        self.status = status
+
+
+class HostProxy:
+    """Connects whoever asks to hosts that are granted. `private` are hosts that may have a private address.
+
+    So may those that are granted as an address or as a local name: who grants them sees that they are none of the web.
+    """
+
+    def __init__(
+        self,
+        granted: Sequence[GrantedHost],
+        private: frozenset[str] = frozenset(),
+        *,
+        resolve: Resolver = system_addresses,
+        bounds: Bounds | None = None,
+    ) -> None:
+        self._granted = tuple(granted)
+        self._private = private
+        self._resolve = resolve
+        self._bounds = bounds or Bounds()
+        self._not_granted: dict[str, None] = {}
+        self._failures: dict[str, Sentence] = {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about what could not be reached, and what helps."""
+        hosts = ", ".join(self._not_granted)
+        kept = f"It was kept from hosts that it had not named: {hosts}. Name with hosts each one that it must reach."
+        return (*([kept] if hosts else ()), *map(str, self._failures.values()))
+
+    async def serve(self, listening: socket.socket) -> None:
+        """Answer whoever connects, until this is cancelled."""
+        listening.settimeout(0)
+        slots, loop = asyncio.Semaphore(self._bounds.connections), asyncio.get_running_loop()
+        async with asyncio.TaskGroup() as group:
+            while True:
+                # A command may open as many as it likes: nobody is let in who could not be answered.
+                await slots.acquire()
+                try:
+                    client, _ = await loop.sock_accept(listening)
+                except OSError:
+                    slots.release()
+                    await asyncio.sleep(_NO_DESCRIPTOR_LEFT)
+                    continue
+                group.create_task(self._handle(client)).add_done_callback(lambda _: slots.release())
+
+    async def _handle(self, client: socket.socket) -> None:
+        reader, writer = await asyncio.open_connection(sock=client, limit=PIECE)
+        try:
+            await self._answer(reader, writer)
+            writer.close()
+            await writer.wait_closed()
+        except (OSError, h11.ProtocolError):
+            pass  # one side is gone, takes too long, or talks nonsense
+        except Exception:  # noqa: BLE001 - the others go on
+            _log.exception("a connection of a command was not answered")
+        finally:
+            writer.transport.abort()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_LIMIT)
+        try:
+            async with asyncio.timeout(self._bounds.head):
+                request = await next_event(head, reader)
+            if not isinstance(request, h11.Request):
+                return
+            asked = self._looked_at(_asked(request))
+            far = await self._connected(asked, "https" if request.method == _TUNNEL else "http")
+        except h11.RemoteProtocolError as error:
+            _reply(writer, error.error_status_hint, "This is no request that a proxy understands.")
+        except _Refused as refused:
+            _reply(writer, refused.status, str(refused))
+        else:
+            try:
+                await self._pass_on(asked, request, head, Connection(reader, writer, bytes(head.trailing_data[0])), far)
+            finally:
+                far.writer.transport.abort()
+
+    async def _pass_on(
+        self, asked: HostAndPort, request: h11.Request, head: h11.Connection, client: Connection, far: Connection
+    ) -> None:
+        def means(name: str) -> bool:
+            meant = host_and_port(name, asked.port)
+            return meant is not None and self._is_granted(meant)
+
+        if request.method != _TUNNEL:
+            await relay(client, far, requested(asked, request, head, client, far), self._bounds.idle)
+            return
+        client.writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        try:
+            await relay(client, far, tunnelled(asked, means, client, far), self._bounds.idle)
+        except OtherHost as other:
+            self._note_not_granted(other.host)
+            client.writer.write(_UNKNOWN_NAME)
+
+    def _is_granted(self, asked: HostAndPort) -> bool:
+        return any(each.covers(asked) for each in self._granted)
+
+    def _looked_at(self, asked: HostAndPort | None) -> HostAndPort:
+        if asked is None:
+            raise _Refused(400, Sentence("The request names no host that can exist."))
+        if self._is_granted(asked):
+            return asked
+        is_named = any(each.covers_name(asked.host) for each in self._granted)
+        self._note_not_granted(str(asked) if is_named else asked.host)
+        values = {"host": str(asked), "hosts": ", ".join(map(str, self._granted))}
+        raise _Refused(_FORBIDDEN, Sentence("This command may not reach {host}. It may reach {hosts}.", values))
+
+    async def _connected(self, asked: HostAndPort, scheme: str) -> Connection:
+        is_local = any(each.names_itself_private(asked.host) for each in self._granted)
+        allowed = self._private | {asked.host} if is_local else self._private
+        try:
+            return await connect(asked, scheme, allowed, self._resolve, self._bounds.connect)
+        except PrivateHost as error:
+            what = Sentence(_PRIVATE, {"host": asked.host, "address": error.address})
+            raise self._failed(asked, _FORBIDDEN, what) from None
+        except NotFetched as error:
+            raise self._failed(asked, 502, error.sentence) from None
+        except (OSError, h11.ProtocolError) as error:
+            values = {"host": str(asked), "why": _reason(error)}
+            raise self._failed(asked, 502, Sentence("{host} could not be reached: {why}.", values)) from None
+
+    def _note_not_granted(self, host: str) -> None:
+        if len(self._not_granted) < _MOST_NOTES:
+            self._not_granted[host] = None
+
+    def _failed(self, asked: HostAndPort, status: int, what: Sentence) -> _Refused:
+        if len(self._failures) < _MOST_NOTES:
+            self._failures[str(asked)] = what
+        return _Refused(status, what)
+
+
+def _asked(request: h11.Request) -> HostAndPort | None:
+    """Whom a request means. Raises _Refused for one that is not for a proxy."""
+    target = request.target.decode("ascii")
+    if request.method == _TUNNEL:
+        return host_and_port(target)
+    scheme, _, rest = target.partition("://")
+    authority = rest.replace("?", "/").replace("#", "/").partition("/")[0]
+    if scheme.lower() != "http" or not authority:
+        raise _Refused(400, Sentence("This is a proxy: it takes CONNECT, and requests with a whole http address."))
+    return host_and_port(authority, _USUAL_PORT)
+
+
+def _reason(error: OSError | h11.ProtocolError) -> str:
+    if isinstance(error, TimeoutError):
+        return "it does not answer"
+    if isinstance(error, OSError) and error.errno and not isinstance(error, socket.gaierror):
+        return os.strerror(error.errno)
+    return getattr(error, "strerror", None) or str(error)
+
+
+def _reply(writer: asyncio.StreamWriter, status: int, words: str) -> None:
+    body = f"{words}\n".encode()
+    reason = "Forbidden" if status == _FORBIDDEN else "Failed"
+    head = f"HTTP/1.1 {status} {reason}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+    writer.write(f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)

@@ -1,0 +1,168 @@
+"""What goes on from a client to a server that it may reach, and what comes back.
+
+What goes on is looked at as far as it says which host is meant. A tunnel that begins as TLS names no other host (SNI).
+A request of HTTP, in a tunnel too, is written anew with the host that was asked for, and is the only one on its
+connection. What comes back is passed on as it is.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Callable
+
+import h11
+
+from desktop_agent.network.client_hello import HANDSHAKE, Incomplete, server_name
+from desktop_agent.network.granted_hosts import HostAndPort
+from desktop_agent.network.tunnels import HEAD_LIMIT, PIECE, Connection, next_event
+
+_USUAL_PORT = 80
+# Empty lines may stand before a request (RFC 9112, section 2.2).
+_BLANK = b"\r\n"
+_REQUEST = re.compile(rb"[A-Z_-]{1,24} +(?:/|\*|[A-Za-z]+:)")
+_MAYBE_REQUEST = re.compile(rb"[A-Z_-]{0,24} *[A-Za-z]{0,8}")
+# In so many pieces a beginning may come: each time all of it is read anew.
+_MOST_READS = 64
+# They concern one connection (RFC 9110, section 7.6.1), or are written anew.
+_DROPPED = frozenset(
+    b"connection keep-alive proxy-connection proxy-authenticate proxy-authorization te trailer upgrade host".split()
+)
+# They say where the body ends.
+_FRAMING = frozenset({b"transfer-encoding", b"content-length"})
+
+
+class OtherHost(Exception):
+    """A TLS client in a tunnel means this host, and not the one that it asked for."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(host)
+        self.host = host
+
+
+async def relay(client: Connection, far: Connection, outgoing: AsyncGenerator[bytes, None], idle: float) -> None:
+    """Pass both directions on until the server has ended its own.
+
+    Raises TimeoutError after so many seconds without a byte, OtherHost, h11.ProtocolError, and OSError.
+    """
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(idle) as limit:
+
+        async def send(pieces: AsyncGenerator[bytes, None], writer: asyncio.StreamWriter) -> None:
+            async for piece in pieces:
+                limit.reschedule(loop.time() + idle)
+                writer.write(piece)
+                await writer.drain()
+
+        back = asyncio.create_task(send(_pieces(far), client.writer))
+        forth = asyncio.create_task(send(_to_the_end(outgoing, far), far.writer))
+        try:
+            await asyncio.wait((back, forth), return_when=asyncio.FIRST_COMPLETED)
+            # A server may answer before it has read everything, and read no more.
+            if not back.done() and (error := forth.exception()) is not None and not isinstance(error, OSError):
+                raise error
+            await back
+        finally:
+            for task in (back, forth):
+                task.cancel()
+            await asyncio.gather(back, forth, return_exceptions=True)
+            await outgoing.aclose()
+
+
+async def _pieces(connection: Connection) -> AsyncGenerator[bytes, None]:
+    if connection.rest:
+        yield connection.rest
+    while piece := await connection.reader.read(PIECE):
+        yield piece
+
+
+async def _to_the_end(outgoing: AsyncGenerator[bytes, None], far: Connection) -> AsyncGenerator[bytes, None]:
+    """The same; then the server learns that no more comes."""
+    async for piece in outgoing:
+        yield piece
+    if far.writer.can_write_eof():
+        far.writer.write_eof()
+
+
+async def tunnelled(
+    asked: HostAndPort, means: Callable[[str], bool], client: Connection, far: Connection
+) -> AsyncGenerator[bytes, None]:
+    """What goes through a tunnel. `means` says whether a name in its beginning is one that may be reached.
+
+    Raises OtherHost, and h11.RemoteProtocolError for what is neither TLS nor HTTP though it begins so.
+    """
+    start, is_request = await _beginning(means, client)
+    if is_request:
+        head = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_LIMIT)
+        head.receive_data(start)
+        request = await next_event(head, client.reader)
+        if not isinstance(request, h11.Request) or request.method == b"CONNECT":
+            raise h11.RemoteProtocolError("it begins as a request and is none for a server")
+        async for piece in requested(asked, request, head, client, far):
+            yield piece
+        return
+    yield start
+    while piece := await client.reader.read(PIECE):
+        yield piece
+
+
+async def _beginning(means: Callable[[str], bool], client: Connection) -> tuple[bytes, bool]:
+    """As much of it as tells what it is, and whether that is a request of HTTP."""
+    start = client.rest
+    for _ in range(_MOST_READS):
+        request = start.lstrip(_BLANK)
+        if _REQUEST.match(request):
+            return request, True
+        if start[:1] == bytes((HANDSHAKE,)):
+            try:
+                name = server_name(start)
+            except ValueError as error:
+                raise h11.RemoteProtocolError(str(error)) from None
+            except Incomplete:
+                pass
+            else:
+                if name is not None and not means(name):
+                    raise OtherHost(name)
+                return start, False
+        elif not _MAYBE_REQUEST.fullmatch(request):
+            return start, False
+        piece = await client.reader.read(PIECE)
+        if not piece:
+            return start, False
+        start += piece
+    raise h11.RemoteProtocolError("it begins in too many pieces")
+
+
+async def requested(
+    asked: HostAndPort, request: h11.Request, head: h11.Connection, client: Connection, far: Connection
+) -> AsyncGenerator[bytes, None]:
+    """One request, written anew; what the client sends after it goes nowhere. Raises h11.ProtocolError."""
+    ours, path = h11.Connection(h11.CLIENT), _path(request.target)
+    place = (asked.bracketed if asked.port == _USUAL_PORT else str(asked)).encode()
+    target = b"http://" + place + path if far.to_proxy else path
+    headers = [(b"Host", place), *_kept(request), *far.headers, (b"Connection", b"close")]
+    yield ours.send(h11.Request(method=request.method, target=target, headers=headers)) or b""
+    while not isinstance(event := await next_event(head, client.reader), h11.EndOfMessage):
+        if not isinstance(event, h11.Data):
+            return
+        yield ours.send(h11.Data(data=event.data)) or b""
+    yield ours.send(h11.EndOfMessage()) or b""
+    while await client.reader.read(PIECE):
+        pass
+
+
+def _kept(request: h11.Request) -> list[tuple[bytes, bytes]]:
+    named = b",".join(value for name, value in request.headers if name == b"connection").lower().split(b",")
+    dropped = {*_DROPPED, *(each.strip() for each in named)} - _FRAMING
+    if any(name == b"transfer-encoding" for name, _ in request.headers):
+        dropped.add(b"content-length")
+    return [(name, value) for name, value in request.headers if name not in dropped]
+
+
+def _path(target: bytes) -> bytes:
+    """Of a target that may have a host of its own: a server goes by that, whatever the header says."""
+    if target == b"*" or target.startswith(b"/"):
+        return target
+    rest = target.partition(b"://")[2]
+    if not rest:
+        raise h11.RemoteProtocolError("the target is no path and no address")
+    path = re.sub(rb"^[^/?#]*", b"", rest)
+    return path if path.startswith(b"/") else b"/" + path
