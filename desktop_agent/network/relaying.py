@@ -19,7 +19,7 @@ _USUAL_PORT = 80
 # Empty lines may stand before a request (RFC 9112, section 2.2).
 _BLANK = b"\r\n"
 _REQUEST = re.compile(rb"[A-Z_-]{1,24} +(?:/|\*|[A-Za-z]+:)")
-_MAYBE_REQUEST = re.compile(rb"[A-Z_-]{0,24} *[A-Za-z]{0,8}")
+_MAYBE_REQUEST = re.compile(rb"[A-Z_-]{0,24}|[A-Z_-]{1,24} +[A-Za-z]{0,8}")
 # In so many pieces a beginning may come: each time all of it is read anew.
 _MOST_READS = 64
 # They concern one connection (RFC 9110, section 7.6.1), or are written anew.

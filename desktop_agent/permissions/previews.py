@@ -25,7 +25,9 @@ def shown(made: object) -> Preview | None:
             return DiffPreview(plain(made.path), before, after)
         case CommandPreview():
             parts, understood = explained(plain(made.line))
-            return CommandPreview(plain(made.line), plain(made.folder), plain(made.confinement), parts, understood)
+            line, folder, confinement = plain(made.line), plain(made.folder), plain(made.confinement)
+            hosts = tuple(plain(each) for each in made.hosts)
+            return CommandPreview(line, folder, confinement, parts, understood, hosts, made.only_hosts is True)
         case NetworkPreview():
             return NetworkPreview(plain(made.method), plain(made.url), plain(made.host), plain(made.note))
         case PicturePreview() if type(made.data) is bytes:

@@ -37,7 +37,7 @@ def builtin_tools(
     """`none`: no tool. `read`: those that only read, with a workspace also its files. `all`: those that change too.
 
     `own_folders`: where this program keeps its data, which no command may read. `private_hosts` are those on this
-    machine and in private networks whose pages may be fetched.
+    machine and in private networks that pages and commands may come to.
     """
     if which == "none":
         return ()
@@ -45,7 +45,7 @@ def builtin_tools(
     if workspace is None:
         return anywhere
     reading = (*anywhere, *_reading(workspace))
-    return (*reading, *_changing(workspace, own_folders)) if which == "all" else reading
+    return (*reading, *_changing(workspace, own_folders, private_hosts)) if which == "all" else reading
 
 
 def _reading(workspace: Workspace) -> tuple[AnyTool, ...]:
@@ -58,7 +58,9 @@ def _reading(workspace: Workspace) -> tuple[AnyTool, ...]:
     )
 
 
-def _changing(workspace: Workspace, own_folders: tuple[Path, ...]) -> tuple[AnyTool, ...]:
+def _changing(
+    workspace: Workspace, own_folders: tuple[Path, ...], private_hosts: Callable[[], frozenset[str]]
+) -> tuple[AnyTool, ...]:
     files = (write_file(workspace), edit_file(workspace), move_file(workspace), delete_file(workspace))
     # Windows has no shell that the program can read the lines of.
-    return files if os.name == "nt" else (*files, run_command(workspace, own_folders))
+    return files if os.name == "nt" else (*files, run_command(workspace, own_folders, private_hosts))

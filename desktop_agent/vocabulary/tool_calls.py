@@ -106,7 +106,8 @@ class CommandPreview:
     """A shell line and the folder that it runs in.
 
     `confinement` says in a sentence what keeps it in its bounds, or that nothing does. `parts` are its commands one by
-    one, filled in by the program and not by the tool; not `understood`: it may run more than they say.
+    one, filled in by the program and not by the tool; not `understood`: it may run more than they say. `hosts` are
+    those that it must reach; not `only_hosts`: nothing keeps it from others.
     """
 
     line: str
@@ -114,6 +115,8 @@ class CommandPreview:
     confinement: str
     parts: tuple[CommandPart, ...] = ()
     understood: bool = False
+    hosts: tuple[str, ...] = ()
+    only_hosts: bool = True
     type: Literal["command"] = "command"
 
 

@@ -228,7 +228,7 @@ async def test_what_a_bundle_names_runs_unasked(which: str, tmp_path: Path) -> N
 
 
 async def test_with_the_network_a_bundle_allows_nothing(tmp_path: Path) -> None:
-    uses = (run("git status", BAIT), run("git status", network=True))
+    uses = (run("git status", BAIT), run("git status", hosts=["example.org"]))
     async with Trial(tmp_path, *uses, person=granting(is_bundle)) as trial:
         await trial.play()
         trial.assert_held_back()

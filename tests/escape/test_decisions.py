@@ -231,7 +231,11 @@ class TestReach:
             await trial.play()
             trial.assert_held_back()
 
-    MORE = ({"network": True}, {"network": True, "folder": "."}, {"network": True, "timeout_seconds": 1})
+    MORE = (
+        {"hosts": ["example.org"]},
+        {"hosts": ["example.org"], "folder": "."},
+        {"hosts": ["example.org"], "timeout_seconds": 1},
+    )
 
     @pytest.mark.parametrize("more", MORE)
     async def test_leave_without_network_is_none_with_it(self, more: dict[str, object], tmp_path: Path) -> None:

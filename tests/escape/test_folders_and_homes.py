@@ -214,7 +214,12 @@ class TestFolders:
 
 class TestNetwork:
     async def test_who_trusts_what_one_command_brought_has_not_trusted_the_next(self, tmp_path: Path) -> None:
-        uses = [run("true # a", "n1", network=True), run("ls", "l1"), run("true # b", "n2", network=True), run("ls")]
+        uses = [
+            run("true # a", "n1", hosts=["example.org"]),
+            run("ls", "l1"),
+            run("true # b", "n2", hosts=["example.org"]),
+            run("ls"),
+        ]
 
         async with Trial(tmp_path, *uses) as trial:
 

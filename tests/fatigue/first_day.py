@@ -85,7 +85,7 @@ class FirstDay(Trial):
             address = urlsplit(given["url"])
             given["url"] = self.server.url(address.hostname or "", address.path)
         if call.hosts:
-            given["network"] = True
+            given["hosts"] = list(call.hosts)
         return ToolUse(id=str(call.number), name=call.tool, input=given)
 
     async def live(self) -> dict[str, list[int]]:

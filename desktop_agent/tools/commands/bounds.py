@@ -23,7 +23,8 @@ class Bounds:
     Of places in each other the inner one counts. `links` lie outside of them and lead into what is readable.
     `read_only` is not to be written though it lies in what is writable, nor are the folders moved aside that are
     `pinned`, each of which comes before those in it. Not every confinement can hold these two. `closed` are places,
-    there or not, that nobody writes: nothing is made, replaced or removed in a folder on the way to one.
+    there or not, that nobody writes: nothing is made, replaced or removed in a folder on the way to one. `network`:
+    hosts were granted; over `channel` goes a command's proxy to them, where it is alone in its network.
     Where it `only_reads`, of the writable folders only the last, the command's own, may be written.
     """
 
@@ -36,6 +37,7 @@ class Bounds:
     only_reads: bool = False
     readable: tuple[Path, ...] = ()
     links: tuple[Path, ...] = ()
+    channel: int | None = None
 
     def open_in(self, folder: Path) -> tuple[Path, ...]:
         """What of a writable folder may be written: itself, or what is in it now but for what is closed."""

@@ -29,8 +29,6 @@ def command(program: str, argv: Sequence[str], folder: Path, bounds: Bounds) -> 
             options += ["--ro-bind-try", f"/proc/{name}", f"/proc/{name}"]
     for place in _EMPTY:
         options += ["--tmpfs", place]
-    if bounds.network:
-        options += ["--share-net"]
     for link in bounds.links:
         options += ["--symlink", str(link.readlink()), str(link)]
     for place in sorted({*bounds.readable, *bounds.hidden, *bounds.writable}, key=lambda each: len(each.parts)):
@@ -43,9 +41,9 @@ def command(program: str, argv: Sequence[str], folder: Path, bounds: Bounds) -> 
     options += ["--dir", str(Path.home())] if Path.home().is_dir() else []
     # The root is in memory, and what was made in it on the way to these places.
     options += ["--remount-ro", "/"]
-    # A namespace keeps no socket away that has a path, and with the network come those without one. Without the network
-    # the internet is the command alone: what it listens on at 127.0.0.1 can be reached by nobody else.
-    started = without_services(argv)
+    # A namespace keeps no socket away that has a path. Of the internet it has its own 127.0.0.1, which nobody else
+    # reaches, and there the proxy to the hosts that are granted.
+    started = without_services(argv, bounds.channel)
     return [program, *options, "--chdir", str(folder), "--", *started]
 
 

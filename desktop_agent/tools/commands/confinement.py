@@ -24,7 +24,11 @@ _READS_HOME = (
     "mail and browsers."
 )
 _OFFLINE = "It has no network."
-_ONLINE = "It may use the network."
+_ONLINE = "It can reach only {hosts}."
+_ONLINE_ANYWHERE = (
+    "It may use the whole network, and services of this machine: this system cannot limit it to the hosts that it "
+    "names."
+)
 _LOOSE = (
     "It can still change the permissions and dates of your other files, and the hooks and settings of git repositories "
     "in the workspace, which git runs without confinement; you are told if it did."
@@ -44,7 +48,8 @@ class Confinement:
     `holds`: everything that the title claims is held. Not for root: the bounds are set, and root has ways around them.
     `command` makes the words that start a program in a folder, within bounds. `ends_all`: what the program leaves
     running ends with it, and nobody learns how much it was. `own_processes` are its own, around the program; one that
-    `stays` is the outermost, adopts who lost its parent, and ends when all of them have.
+    `stays` is the outermost, adopts who lost its parent, and ends when all of them have. `own_network`: it is alone in
+    a network, so that a proxy holds it to the hosts that are granted.
     """
 
     name: str
@@ -54,14 +59,19 @@ class Confinement:
     ends_all: bool = False
     own_processes: int = 0
     stays: bool = False
+    own_network: bool = False
 
-    def title(self, *, network: bool, around_home: bool = False) -> str:
-        """What the person is told before the command runs. `around_home`: their home folder is in the workspace."""
+    def title(self, hosts: Sequence[str], *, around_home: bool = False) -> str:
+        """What the person is told before a command runs that names these hosts.
+
+        `around_home`: their home folder is in the workspace.
+        """
+        online = _ONLINE.format(hosts=", ".join(hosts)) if self.own_network else _ONLINE_ANYWHERE
         if not self.name:
-            return f"{_FREE} {self.note}"
+            return " ".join(filter(None, (_FREE, online if hosts else "", self.note)))
         if not self.holds:
             return _ROOT
-        said = (_KEPT, _READS_HOME if around_home else _READS, _ONLINE if network else _OFFLINE, self.note)
+        said = (_KEPT, _READS_HOME if around_home else _READS, online if hosts else _OFFLINE, self.note)
         return " ".join((f"Confined by {self.name}.", *said)).strip()
 
 
@@ -69,7 +79,8 @@ def bubblewrapped(program: str) -> Confinement:
     """Namespaces: what is closed is not there."""
     command = partial(bubblewrap.command, program)
     # One watches from outside, one is the first process inside.
-    return Confinement("bubblewrap", command, _GIT, _is_ordinary_user(), ends_all=True, own_processes=2)
+    holds = _is_ordinary_user()
+    return Confinement("bubblewrap", command, _GIT, holds, ends_all=True, own_processes=2, own_network=True)
 
 
 def landlocked() -> Confinement:

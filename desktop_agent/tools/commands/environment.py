@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 _PASSED = """
@@ -30,6 +30,9 @@ _WITHOUT_NETWORK = {
     "CARGO_NET_RETRY": "0",
     "BUNDLE_RETRY": "0",
 }
+PROXY_PORT = 3128
+"""Where a command that is alone in its network has its proxy, on 127.0.0.1."""
+_OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
 # Nobody is there to answer, to turn pages, or to see colours.
 _FIXED = {
     "TERM": "dumb",
@@ -61,6 +64,14 @@ def environment_of_command(
     passed.setdefault("PATH", os.defpath)
     found = passed | _FIXED | _caches(own) | _own_places(temporary)
     return found | _caches_of_readers(temporary) if only_reads else found
+
+
+def proxy_environment(hosts: Collection[str]) -> dict[str, str]:
+    """The variables by which programs find the proxy to these hosts; its own servers a command reaches without."""
+    proxy, direct = f"http://127.0.0.1:{PROXY_PORT}", ",".join(each for each in _OWN_HOSTS if each not in hosts)
+    names = {name: direct if "no" in name.lower() else proxy for name in _FOR_NETWORK.split()}
+    # From version 22.21 on Node.js goes by the others if this is set.
+    return {**names, "NODE_USE_ENV_PROXY": "1"}
 
 
 def _own_places(temporary: Path) -> dict[str, str]:

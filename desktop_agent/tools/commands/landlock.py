@@ -19,9 +19,13 @@ def is_known() -> bool:
     return sys.platform == "linux" and platform.machine() in _MACHINES
 
 
-def without_services(argv: Sequence[str]) -> list[str]:
-    """The words that start a program which may use the sockets of the internet and none of a service."""
-    return part_command(PART, _MODULE, json.dumps({"network": True}), *argv)
+def without_services(argv: Sequence[str], channel: int | None = None) -> list[str]:
+    """The words that start a program which may use the sockets of the internet and none of a service.
+
+    Over `channel`, a socket that is passed on under that number, comes one that listens where the program's proxy is.
+    """
+    listener = {} if channel is None else {"listener": channel}
+    return part_command(PART, _MODULE, json.dumps({"network": True, **listener}), *argv)
 
 
 def stayed_with(argv: Sequence[str], count_in: Path) -> list[str]:

@@ -7,12 +7,14 @@ Landlock knows nothing of. Whatever of it fails, the program is not started.
 import ctypes
 import json
 import os
+import socket
 import stat
 import sys
 from pathlib import Path
 from typing import Any
 
 from desktop_agent.tools.commands.bounds import around
+from desktop_agent.tools.commands.environment import PROXY_PORT
 from desktop_agent.tools.commands.system_calls import install_call_filter
 from desktop_agent.tools.confining.capabilities import drop_capabilities
 from desktop_agent.tools.confining.handed_over import as_at_the_start, start_handed_over
@@ -71,6 +73,8 @@ def main() -> int:
 
 def _close_in(wanted: dict[str, Any]) -> None:
     """Without `writable` namespaces hold the files, and only system calls are closed. Raises OSError, LookupError."""
+    if "listener" in wanted:
+        _hand_out_listener(wanted["listener"])
     libc, internet = ctypes.CDLL(None, use_errno=True), bool(wanted["network"])
     no_new_privileges(libc)
     drop_capabilities(libc)
@@ -78,6 +82,15 @@ def _close_in(wanted: dict[str, Any]) -> None:
         places = (tuple(map(Path, wanted[name])) for name in ("writable", "readable", "hidden"))
         _close_files(libc, *places, network=internet)
     install_call_filter(libc, internet=internet, in_namespaces="writable" not in wanted)
+
+
+def _hand_out_listener(channel: int) -> None:
+    """Send a socket over `channel` on which somebody outside answers what connects in here.
+
+    A socket stays in the network in which it was made. The program gets neither of the two.
+    """
+    with socket.socket(fileno=channel) as there, socket.create_server(("127.0.0.1", PROXY_PORT)) as listening:
+        socket.send_fds(there, [b"."], [listening.fileno()])
 
 
 def _close_files(

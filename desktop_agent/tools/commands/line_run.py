@@ -10,6 +10,7 @@ from pathlib import Path
 from desktop_agent.tools.commands.aftermath.changes import After, Before, before_command
 from desktop_agent.tools.commands.bounds import Bounds
 from desktop_agent.tools.commands.confinement import Confinement, count_in
+from desktop_agent.tools.commands.granted_network import GrantedNetwork
 from desktop_agent.tools.commands.refusals import why_refused
 from desktop_agent.tools.confining.staying import left_running
 from desktop_agent.tools.in_thread import in_thread
@@ -25,7 +26,10 @@ _NOT_LOOKED = "Which files of the workspace it changed could not be looked at in
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How one line runs, and in what. `before` is the workspace as it was, `bounds` hold if there is a `way`."""
+    """How one line runs, and in what. `before` is the workspace as it was, `bounds` hold if there is a `way`.
+
+    `network` leads to the hosts that are granted, where the command is alone in its own.
+    """
 
     argv: list[str]
     folder: Path
@@ -33,17 +37,25 @@ class Setting:
     way: Confinement
     before: Before
     bounds: Bounds
+    network: GrantedNetwork | None = None
 
 
 def setting_of(
-    argv: Sequence[str], folder: Path, environment: dict[str, str], bounds: Bounds, way: Confinement
+    argv: Sequence[str],
+    folder: Path,
+    environment: dict[str, str],
+    bounds: Bounds,
+    way: Confinement,
+    network: GrantedNetwork | None = None,
 ) -> Setting:
     """The workspace is the first, and the line's own temporary folder the last of what it may write."""
     workspace, temporary = bounds.writable[0], bounds.writable[-1]
     before = before_command(workspace, temporary.stat().st_ctime_ns, with_git=bool(way.name))
     if (kept := before.guarded) is not None:
         bounds = replace(bounds, read_only=(*kept.files, *kept.folders), pinned=tuple(kept.pinned))
-    return Setting(way.command(argv, folder, bounds), folder, environment, way, before, bounds)
+    if network is not None:
+        bounds = replace(bounds, channel=network.channel)
+    return Setting(way.command(argv, folder, bounds), folder, environment, way, before, bounds, network)
 
 
 async def run_line(setting: Setting, seconds: int, call: RunningCall) -> str:
@@ -65,10 +77,11 @@ async def run_line(setting: Setting, seconds: int, call: RunningCall) -> str:
                 on_output=hear,
                 output_limit=_HEARD,
                 ending=Ending(stays=setting.way.stays, told=ended_with_it.append),
+                pass_fds=() if setting.network is None else (setting.network.channel,),
             )
     except TimeoutError:
         output = shortened("".join(heard))
-        done = (await _done(setting, ended_with_it, call), await _why(setting, output))
+        done = (await _done(setting, ended_with_it, call), *await _why(setting, output))
         values = {"seconds": f"{seconds}", "output": output or "[nothing]", "done": " ".join(filter(None, done))}
         raise ToolFailed(
             Sentence(
@@ -84,7 +97,7 @@ async def run_line(setting: Setting, seconds: int, call: RunningCall) -> str:
         raise
     after = await _looked_again(setting, call, files=setting.before.is_small)
     output = shortened(ended.output)
-    notes = (after.of_git, await _why(setting, output))
+    notes = (after.of_git, *await _why(setting, output))
     return _told(ended, output, await _left(setting, ended), notes)
 
 
@@ -95,11 +108,12 @@ async def _left(setting: Setting, ended: ProcessEnd) -> int:
     return ended.ended_with_it + await in_thread(lambda _sign: left_running(count_in(setting.bounds)))
 
 
-async def _why(setting: Setting, output: str) -> str:
-    """What the confinement has to do with what was written."""
+async def _why(setting: Setting, output: str) -> tuple[str, ...]:
+    """What the confinement has to do with what was written, and which hosts could not be reached."""
     bounds, way = setting.bounds, setting.way.name
     workspace, network, only_reads = str(bounds.writable[0]), bounds.network, bounds.only_reads
-    return await in_thread(lambda _sign: why_refused(output, way, workspace, network=network, only_reads=only_reads))
+    why = await in_thread(lambda _sign: why_refused(output, way, workspace, network=network, only_reads=only_reads))
+    return (why, *(setting.network.notes if setting.network is not None else ()))
 
 
 async def _done(setting: Setting, ended: list[int], call: RunningCall) -> str:

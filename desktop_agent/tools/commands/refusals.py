@@ -12,15 +12,28 @@ _BUBBLEWRAP, _LANDLOCK = frozenset({"bubblewrap"}), frozenset({"Landlock"})
 class _Refusal:
     """What is said where one of the `signs` was read, all parts of it in one line; names of errors in capitals.
 
-    `ways` are the confinements of which it holds.
+    `ways` are the confinements of which it holds, `networks` whether it holds of commands without and with hosts.
     """
 
     signs: tuple[str | tuple[str, ...], ...]
     said: str
     ways: frozenset[str] = _BUBBLEWRAP | _LANDLOCK
-    with_network: bool = True
+    networks: frozenset[bool] = frozenset({False, True})
 
 
+_NO_WAY = (
+    "name or service not known",
+    "failure in name resolution",
+    "could not resolve",
+    "couldn't resolve",
+    "network is unreachable",
+    "failed to lookup address",
+    "dial tcp",
+    "dial udp",
+    "temporary failure resolving",
+    "unknownhostexception",
+    *("EAI_AGAIN", "ENOTFOUND", "ENETUNREACH"),
+)
 _REFUSALS = (
     _Refusal(
         (
@@ -75,26 +88,24 @@ _REFUSALS = (
     _Refusal(
         ("address family not supported", "EAFNOSUPPORT"),
         "Sockets with a path (unix sockets) cannot be made in the confinement, and without the network no others "
-        "either, also for 127.0.0.1. Say so with network if it needs those.",
+        "either, also for 127.0.0.1. Name 127.0.0.1 with hosts if it needs those.",
         _LANDLOCK,
     ),
     _Refusal(
         (
-            "name or service not known",
-            "failure in name resolution",
-            "could not resolve",
-            "couldn't resolve",
-            "network is unreachable",
-            "failed to lookup address",
-            "dial tcp",
-            "dial udp",
-            "temporary failure resolving",
+            *_NO_WAY,
             "no matching distribution found",
-            "unknownhostexception",
-            *("EAI_AGAIN", "ENOTFOUND", "ENETUNREACH"),
         ),
-        "This command had no network, as it did not ask for it. Say so with network if it needs the network.",
-        with_network=False,
+        "This command had no network, as it named no host. Name with hosts each one that it must reach.",
+        networks=frozenset({False}),
+    ),
+    _Refusal(
+        _NO_WAY,
+        "The hosts that this command named are reached through the proxy in http_proxy and https_proxy alone; other "
+        "connections lead nowhere, nor can names be looked up. Use addresses with https, and programs that go by these "
+        "variables; ssh and databases do not.",
+        _BUBBLEWRAP,
+        networks=frozenset({True}),
     ),
 )
 
@@ -116,7 +127,7 @@ def why_refused(output: str, way: str, workspace: str, *, network: bool, only_re
         each.said
         for each in _REFUSALS
         if way in each.ways
-        and (each.with_network or not network)
+        and network in each.networks
         and any(_stands(sign, text if isinstance(sign, str) and sign.isupper() else lowered) for sign in each.signs)
     )
 

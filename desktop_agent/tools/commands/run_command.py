@@ -4,18 +4,21 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from desktop_agent.network.granted_hosts import MOST_HOSTS, granted_host, granted_hosts
 from desktop_agent.tools.commands.aftermath.changes import NOT_ALL
 from desktop_agent.tools.commands.aftermath.repositories import memory_of
 from desktop_agent.tools.commands.bounds import bounds_for
 from desktop_agent.tools.commands.clearing import remove_tree
 from desktop_agent.tools.commands.confinement import Confinement, offered
-from desktop_agent.tools.commands.environment import environment_of_command
+from desktop_agent.tools.commands.environment import environment_of_command, proxy_environment
+from desktop_agent.tools.commands.granted_network import GrantedNetwork, granted_network
 from desktop_agent.tools.commands.known_places import is_around_home
 from desktop_agent.tools.commands.line_run import Setting, run_line, setting_of
 from desktop_agent.tools.files.places import relative_of
@@ -27,9 +30,14 @@ from desktop_agent.vocabulary.conduct.rules import CommandSubject, HostSubject, 
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed
 from desktop_agent.vocabulary.tool_calls import CommandPreview, Effect, Preview, ToolClass, UntrustedSource
 
+if TYPE_CHECKING:
+    from desktop_agent.network.checked_backend import Resolver
+
 LINE_LIMIT = 20_000
 MOST_SECONDS = 600
 ANY_HOST = "*"
+"""Where nothing holds a command to the hosts that it names."""
+_NAMED = 3
 _SYSTEM = "/usr/bin:/bin:/usr/local/bin"
 # For starting, and for ending what does not want to end, in seconds.
 _AROUND = 60.0
@@ -44,34 +52,59 @@ class RunCommandInput(BaseModel):
     command: str = Field(min_length=1, max_length=LINE_LIMIT, description="The line, as one types it in bash.")
     folder: str = Field(default=".", description="Where it runs, relative to the workspace folder.")
     timeout_seconds: int = Field(default=120, ge=1, le=MOST_SECONDS, description="After so long it is ended.")
-    network: bool = Field(default=False, description="Whether it needs the network; without, it may have none.")
+    hosts: Annotated[list[str], AfterValidator(granted_hosts)] = Field(
+        default=[],
+        max_length=MOST_HOSTS,
+        description=(
+            "The hosts that it must reach, each by name: “pypi.org”, “*.example.org” for all below it, "
+            "“example.org:8443” for one port. Without any it has no network. For pip name pypi.org and "
+            "files.pythonhosted.org, for npm registry.npmjs.org, for cargo index.crates.io and static.crates.io, for "
+            "go proxy.golang.org and sum.golang.org."
+        ),
+    )
 
 
 def run_command(
-    workspace: Workspace, own_folders: tuple[Path, ...] = (), *, confinement: Callable[[], Confinement] = offered
+    workspace: Workspace,
+    own_folders: tuple[Path, ...] = (),
+    private_hosts: Callable[[], frozenset[str]] = frozenset,
+    *,
+    confinement: Callable[[], Confinement] = offered,
+    resolve: "Resolver | None" = None,
 ) -> Tool[RunCommandInput]:
-    """Make the tool for a workspace. `own_folders`: where this program keeps its data, which no command may read."""
+    """Make the tool for a workspace. `own_folders`: where this program keeps its data, which no command may read.
 
-    def set_up(wanted: RunCommandInput, temporary: Path, *, only_reads: bool) -> Setting:
+    `private_hosts` are names that may lead into a private network; `resolve` finds the addresses of hosts.
+    """
+
+    def set_up(
+        wanted: RunCommandInput, temporary: Path, way: Confinement, network: GrantedNetwork | None, *, only_reads: bool
+    ) -> Setting:
         folder = _folder(workspace, wanted.folder)
-        bounds = bounds_for(workspace.folder, temporary, own_folders, network=wanted.network)
+        bounds = bounds_for(workspace.folder, temporary, own_folders, network=bool(wanted.hosts))
         bounds = replace(bounds, only_reads=only_reads)
-        environment = environment_of_command(os.environ, temporary, network=wanted.network, only_reads=only_reads)
-        return setting_of((_shell(), "-c", wanted.command), folder, environment, bounds, confinement())
+        environment = environment_of_command(os.environ, temporary, network=bool(wanted.hosts), only_reads=only_reads)
+        if network is not None:
+            environment |= proxy_environment(wanted.hosts)
+        return setting_of((_shell(), "-c", wanted.command), folder, environment, bounds, way, network)
 
     async def run(wanted: RunCommandInput, call: RunningCall) -> tuple[Text, ...]:
         call.so_far(_NOT_STARTED)
         made: list[Path] = []
         try:
             await in_thread(lambda _sign: made.append(_made()))
-            setting = await in_thread(lambda _sign: set_up(wanted, made[0], only_reads=call.is_read_only))
-            return (Text(text=await run_line(setting, wanted.timeout_seconds, call)),)
+            way = await in_thread(lambda _sign: confinement())
+            async with granted_network(wanted.hosts if way.own_network else (), private_hosts, resolve) as network:
+                only_reads = call.is_read_only
+                setting = await in_thread(lambda _sign: set_up(wanted, made[0], way, network, only_reads=only_reads))
+                return (Text(text=await run_line(setting, wanted.timeout_seconds, call)),)
         finally:
             await in_thread(lambda _sign: _removed(made))
 
     def look(wanted: RunCommandInput) -> Preview:
-        folder = _folder(workspace, wanted.folder)
-        return CommandPreview(wanted.command, str(folder), _title(workspace, confinement(), network=wanted.network))
+        folder, way = _folder(workspace, wanted.folder), confinement()
+        title = _title(workspace, way, wanted.hosts)
+        return CommandPreview(wanted.command, str(folder), title, hosts=tuple(wanted.hosts), only_hosts=way.own_network)
 
     async def preview(wanted: RunCommandInput) -> Preview:
         return await in_thread(lambda _sign: look(wanted))
@@ -82,7 +115,7 @@ def run_command(
             "Run a line in bash, in a folder of the workspace. The result is its exit code and what it wrote. It gets "
             "no input, and everything that it started is ended with it. It may be able to write only in the "
             "workspace and in $TMPDIR, which is gone afterwards, but not hooks and settings of git (.git/hooks, "
-            ".git/config); say so with network if it needs the network, also to listen on 127.0.0.1."
+            ".git/config); it reaches no other hosts than those that are named with hosts, and those by http and https."
         ),
         schema=ModelSchema(RunCommandInput),
         run=run,
@@ -90,7 +123,7 @@ def run_command(
         effects=frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE, Effect.NETWORK}),
         preview=preview,
         subjects=lambda wanted: _subjects(workspace, wanted, confinement),
-        brings=lambda wanted: _outsider(wanted) if wanted.network else None,
+        brings=lambda wanted: _outsider(wanted) if wanted.hosts else None,
         timeout=MOST_SECONDS + _AROUND,
         scope=str(workspace.folder),
     )
@@ -99,19 +132,23 @@ def run_command(
 async def _subjects(
     workspace: Workspace, wanted: RunCommandInput, confinement: Callable[[], Confinement]
 ) -> tuple[Subject, ...]:
-    # A rule that allows a command without network must not allow it with.
+    # A rule that allows a command without hosts must not allow it with.
     folder = await relative_of(workspace, wanted.folder)
-    if wanted.network:
-        return (CommandSubject(wanted.command, folder), HostSubject(ANY_HOST))
     # The first time it is tried, which takes a moment.
     way = await in_thread(lambda _sign: confinement())
-    return (CommandSubject(wanted.command, folder, is_sandboxed=way.holds),)
+    if not wanted.hosts:
+        return (CommandSubject(wanted.command, folder, is_sandboxed=way.holds),)
+    # To rules a host is the same at every port.
+    named = tuple(dict.fromkeys(granted_host(each).host for each in wanted.hosts))
+    hosts = named if way.own_network else (*named, ANY_HOST)
+    return (CommandSubject(wanted.command, folder), *map(HostSubject, hosts))
 
 
 def _outsider(wanted: RunCommandInput) -> UntrustedSource:
     # Who trusts what one line brought has not seen what another brings.
-    line = f"{wanted.folder}\n{wanted.command}".encode("utf-8", "replace")
-    return UntrustedSource("web", "a command that used the network", hashlib.sha256(line).hexdigest())
+    line = "\n".join((wanted.folder, wanted.command, *wanted.hosts)).encode("utf-8", "replace")
+    named = ", ".join((*wanted.hosts[:_NAMED], *(["…"] if len(wanted.hosts) > _NAMED else ())))
+    return UntrustedSource("web", f"a command that may reach {named}", hashlib.sha256(line).hexdigest())
 
 
 def _folder(workspace: Workspace, path: str) -> Path:
@@ -122,8 +159,8 @@ def _folder(workspace: Workspace, path: str) -> Path:
     return folder
 
 
-def _title(workspace: Workspace, way: Confinement, *, network: bool) -> str:
-    said = way.title(network=network, around_home=is_around_home(workspace.folder))
+def _title(workspace: Workspace, way: Confinement, hosts: Sequence[str]) -> str:
+    said = way.title(hosts, around_home=is_around_home(workspace.folder))
     return f"{said} {NOT_ALL}" if way.name and memory_of(workspace.folder.resolve()).is_cut else said
 
 

@@ -62,18 +62,20 @@ async def run_process(
     on_output: Callable[[str], None] = lambda _: None,
     output_limit: int = 200_000,
     ending: Ending = _ENDING,
+    pass_fds: Sequence[int] = (),
 ) -> ProcessEnd:
     """Run a program to its end, and end all that it started.
 
     A cancel asks the whole tree to end, kills what is left after a while, and is passed on when nothing is.
     `env` replaces the environment; None passes on this program's own. `on_output` hears text as it comes, on the event
     loop, as much as is kept; what it raises ends the program and is raised here. `output_limit` is in characters.
+    `pass_fds` are open in the program too, under the same numbers.
     Raises ToolFailed for a program that cannot be started, and WrongUse for no program at all.
     """
     if not argv or output_limit < 0:
         raise WrongUse("A program to run has a name, and its output a limit that is not negative.")
     data = stdin.encode("utf-8", "replace") if isinstance(stdin, str) else stdin
-    program = _Program(Output(output_limit, on_output), data)
+    program = _Program(Output(output_limit, on_output), data, tuple(pass_fds))
     environment = dict(os.environ if env is None else env)
     running = asyncio.ensure_future(_run(program, [str(each) for each in argv], str(cwd), environment, ending))
     return await to_its_end(running, program.over.set)
@@ -94,6 +96,7 @@ async def _run(
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             start_new_session=True,
+            pass_fds=program.passed,
         )
     except (OSError, ValueError) as error:
         raise _not_started(argv[0], cwd, error) from error
@@ -160,10 +163,11 @@ async def _until_gone(tree: ProcessTree, seconds: float) -> None:
 class _Program(asyncio.SubprocessProtocol):
     """What the loop calls about the program."""
 
-    def __init__(self, output: Output, stdin: bytes | None) -> None:
+    def __init__(self, output: Output, stdin: bytes | None, passed: tuple[int, ...]) -> None:
         self.over = asyncio.Event()
         self.output = output
         self.input = stdin
+        self.passed = passed
         self.exited = asyncio.Event()
         self.silent = asyncio.Event()
         self.closed = asyncio.Event()

@@ -178,7 +178,7 @@ async def test_so_is_a_request_in_a_tunnel(site: Server, start: str, size: int) 
 
 async def test_a_tunnel_passes_on_everything_else(site: Server) -> None:
     async with open_proxy("site.test", **at_home("site.test")) as desk:
-        for said in (b"\x00\x01binary\r\n\r\n", b"EHLO me\r\n\r\n"):
+        for said in (b"\x00\x01binary\r\n\r\n", b"EHLO me\r\n\r\n", b"hi\r\n\r\n"):
             assert await desk.say(tunnel("site.test", site.port), said, until=ANSWER) == OPEN + ANSWER
             assert site.heard.endswith(said)
     assert desk.proxy.notes == ()
@@ -359,3 +359,16 @@ async def test_it_goes_through_the_proxy_of_the_person(monkeypatch: pytest.Monke
     assert second.startswith("get http://site.test:8080/a http/1.1\r\nhost: site.test:8080\r\n")
     assert secret in second
     assert third.startswith("connect shut.test:443 ")
+
+
+async def test_a_few_bytes_do_not_wait_for_more(site: Server) -> None:
+    async with open_proxy("site.test", **at_home("site.test")) as desk:
+        async with asyncio.timeout(PATIENCE):
+            reader, writer = await asyncio.open_connection(*desk.place)
+            writer.write(tunnel("site.test", site.port))
+            assert await reader.readexactly(len(OPEN)) == OPEN
+            writer.write(b"hi")
+            while site.heard != b"hi":
+                await asyncio.sleep(0.01)
+            writer.close()
+            await site.gone.wait()

@@ -19,6 +19,12 @@ from tests.desktop_agent.tools.commands.ways import way
 # Not a virtual environment: the one of the tests may lie where a command sees nothing.
 PYTHON = str(Path(sys.executable).resolve())
 CONNECT = 'import socket, sys; socket.create_connection(("127.0.0.1", int(sys.argv[1])), 5).sendall(b"hi")'
+# A tunnel through the proxy, to the same.
+THROUGH_PROXY = (
+    'import socket, sys; s = socket.create_connection(("127.0.0.1", 3128), 5); '
+    's.sendall(b"CONNECT 127.0.0.1:%d HTTP/1.0\\r\\n\\r\\n" % int(sys.argv[1])); s.recv(99); '
+    's.sendall(b"hi"); s.recv(1)'
+)
 SEND = (
     'import socket, sys; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", int(sys.argv[1])))'
 )
@@ -71,8 +77,8 @@ class Desk:
         self.folder = workspace.folder
         self._tool = run_command(workspace, (home / "own data",), confinement=lambda: confinement)
 
-    async def run(self, line: str, *, network: bool = False) -> str:
-        wanted = self._tool.checked({"command": line, "network": network})
+    async def run(self, line: str, *hosts: str) -> str:
+        wanted = self._tool.checked({"command": line, "hosts": list(hosts)})
         (part,) = await self._tool.run(wanted, RunningCall("1", lambda _: None))
         return part.text  # type: ignore[union-attr]
 
@@ -203,8 +209,11 @@ async def test_without_network_there_is_none(desk: Desk, listener: socket.socket
         listener.accept()
 
 
-async def test_with_network_it_connects(desk: Desk, listener: socket.socket) -> None:
+async def test_a_host_of_this_machine_that_is_named_is_reached(
+    desk: Desk, confinement: Confinement, listener: socket.socket
+) -> None:
     heard: list[bytes] = []
+    line = THROUGH_PROXY if confinement.own_network else CONNECT
 
     def answer() -> None:
         connection, _ = listener.accept()
@@ -213,14 +222,14 @@ async def test_with_network_it_connects(desk: Desk, listener: socket.socket) -> 
 
     thread = threading.Thread(target=answer)
     thread.start()
-    told = await desk.run(f"'{PYTHON}' -c '{CONNECT}' {listener.getsockname()[1]}", network=True)
+    told = await desk.run(f"'{PYTHON}' -c '{line}' {listener.getsockname()[1]}", "127.0.0.1")
     thread.join()
     assert (told, heard) == ("[exit code 0.]", [b"hi"])
 
 
-@pytest.mark.parametrize("network", [False, True])
+@pytest.mark.parametrize("hosts", [[], ["127.0.0.1"]])
 async def test_services_of_the_session_cannot_be_asked(
-    desk: Desk, tmp_path_factory: pytest.TempPathFactory, *, network: bool
+    desk: Desk, tmp_path_factory: pytest.TempPathFactory, hosts: list[str]
 ) -> None:
     path = tmp_path_factory.mktemp("s") / "bus"
     for address in (str(path), "\0test-of-a-service"):
@@ -229,17 +238,15 @@ async def test_services_of_the_session_cannot_be_asked(
             service.listen()
             service.setblocking(False)
             shown = address.replace("\0", "\\0")
-            told = await desk.run(
-                f"""'{PYTHON}' -c '{SERVICE.replace("sys.argv[1]", f'"{shown}"')}'""", network=network
-            )
+            told = await desk.run(f"""'{PYTHON}' -c '{SERVICE.replace("sys.argv[1]", f'"{shown}"')}'""", *hosts)
             assert "Address family not supported" in told
             with pytest.raises(BlockingIOError):
                 service.accept()
 
 
-@pytest.mark.parametrize("network", [False, True])
+@pytest.mark.parametrize("hosts", [[], ["127.0.0.1"]])
 async def test_services_that_listen_in_any_folder_cannot_be_asked(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, *, network: bool
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, hosts: list[str]
 ) -> None:
     # A path may have no more than a hundred letters.
     monkeypatch.chdir(desk.folder)
@@ -247,7 +254,7 @@ async def test_services_that_listen_in_any_folder_cannot_be_asked(
         service.bind("agent")
         service.listen()
         service.setblocking(False)
-        told = await desk.run(f"ls agent; '{PYTHON}' -c '{SERVICE}' agent", network=network)
+        told = await desk.run(f"ls agent; '{PYTHON}' -c '{SERVICE}' agent", *hosts)
         with pytest.raises(BlockingIOError):
             service.accept()
     assert "agent\n" in told

@@ -31,13 +31,21 @@ def test_what_is_said_before_a_command_runs(monkeypatch: pytest.MonkeyPatch) -> 
         "repositories in the workspace, which git runs without confinement; you are told if it did."
     )
     git = "It cannot change the hooks and settings of the git repositories that are in the workspace now."
-    assert landlocked().title(network=False) == f"Confined by Landlock. {kept} It has no network. {loose}"
-    assert bubblewrapped("/x").title(network=True) == f"Confined by bubblewrap. {kept} It may use the network. {git}"
-    at_home = landlocked().title(network=False, around_home=True)
+    assert landlocked().title(()) == f"Confined by Landlock. {kept} It has no network. {loose}"
+    hosts = ("a.example", "b.example")
+    only = "It can reach only a.example, b.example."
+    assert bubblewrapped("/x").title(hosts) == f"Confined by bubblewrap. {kept} {only} {git}"
+    everywhere = (
+        "It may use the whole network, and services of this machine: this system cannot limit it to the hosts that it "
+        "names."
+    )
+    assert landlocked().title(hosts) == f"Confined by Landlock. {kept} {everywhere} {loose}"
+    at_home = landlocked().title((), around_home=True)
     assert "The workspace has your home folder in it: it can read all of that, except the usual places of" in at_home
     assert "no other file of yours" not in at_home
-    free = unconfined("Install it.").title(network=False)
-    assert free == "Not confined: it can read, change and send whatever you can. Install it."
+    free = "Not confined: it can read, change and send whatever you can."
+    assert unconfined("Install it.").title(()) == f"{free} Install it."
+    assert unconfined("Install it.").title(hosts) == f"{free} {everywhere} Install it."
 
 
 def test_for_root_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,8 +53,8 @@ def test_for_root_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("os.geteuid", lambda user=user: user)
         for each in (bubblewrapped("/x"), landlocked()):
             assert each.holds is holds
-            assert ("runs as root" in each.title(network=False)) is not holds
-            assert each.title(network=False).startswith("Confined by " if holds else "Not confined: ")
+            assert ("runs as root" in each.title(())) is not holds
+            assert each.title(()).startswith("Confined by " if holds else "Not confined: ")
     assert not unconfined("").holds
 
 

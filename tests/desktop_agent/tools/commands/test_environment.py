@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from desktop_agent.tools.commands.environment import environment_of_command
+from desktop_agent.tools.commands.environment import environment_of_command, proxy_environment
 
 OWN = {
     "PATH": "/bin",
@@ -36,6 +36,17 @@ def test_a_proxy_goes_along_with_the_network_but_no_password() -> None:
     assert made["https_proxy"] == "http://proxy:3128"
     assert "HTTP_PROXY" not in made
     assert "secret" not in str(made)
+
+
+def test_a_command_that_is_alone_in_its_network_is_told_of_the_one_proxy() -> None:
+    made = environment_of_command(OWN, Path("/tmp/own"), network=True) | proxy_environment(["pypi.org"])
+    proxies = {name: value for name, value in made.items() if "proxy" in name.lower()}
+    direct = {"no_proxy", "NO_PROXY"}
+    assert {value for name, value in proxies.items() if name not in direct | {"NODE_USE_ENV_PROXY"}} == {
+        "http://127.0.0.1:3128"
+    }
+    assert {made[name] for name in direct} == {"localhost,127.0.0.1,::1"}
+    assert proxy_environment(["localhost", "::1"])["no_proxy"] == "127.0.0.1"
 
 
 def test_without_the_network_nobody_asks_again_and_again() -> None:

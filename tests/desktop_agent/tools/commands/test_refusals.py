@@ -15,7 +15,7 @@ from desktop_agent.vocabulary.errors import ToolFailed
 from tests.desktop_agent.tools.commands.ways import way
 
 PYTHON = str(Path(sys.executable).resolve())
-NO_NETWORK = "[This command had no network, as it did not ask for it. Say so with network if it needs the network.]"
+NO_NETWORK = "[This command had no network, as it named no host. Name with hosts each one that it must reach.]"
 
 
 async def said(workspace: Workspace, confinement: Confinement, line: str, **more: object) -> str:
@@ -90,19 +90,22 @@ def test_words_of_programs_that_need_not_be_here(output: str, expected: str) -> 
     assert bool(told) == bool(expected)
 
 
-def test_with_the_network_it_is_not_the_confinement() -> None:
-    assert why_refused("Could not resolve host: x", "bubblewrap", "/work", network=True) == ""
+def test_with_hosts_it_is_the_way_to_them() -> None:
+    told = why_refused("ssh: Could not resolve hostname x", "bubblewrap", "/work", network=True)
+    assert told.startswith("The hosts that this command named are reached through the proxy")
+    assert why_refused("No matching distribution found", "bubblewrap", "/work", network=True) == ""
+    assert why_refused("Could not resolve host: x", "Landlock", "/work", network=True) == ""
 
 
 async def test_who_is_not_confined_is_told_nothing_of_a_confinement(workspace: Workspace) -> None:
     """Whatever a program writes, and whatever the title of the command says of the network."""
     signs = [part for each in _REFUSALS for sign in each.signs for part in ([sign] if isinstance(sign, str) else sign)]
     (workspace.folder / "words").write_text("\n".join(signs) + "\n" + " ".join(signs) + "\n")
-    for network in (False, True):
-        told = await said(workspace, unconfined(""), "cat words; exit 1", network=network)
+    for hosts in ([], ["example.org"]):
+        told = await said(workspace, unconfined(""), "cat words; exit 1", hosts=hosts)
         assert told == (workspace.folder / "words").read_text() + "[exit code 1.]"
         with pytest.raises(ToolFailed) as failed:
-            await said(workspace, unconfined(""), "cat words; sleep 43212", network=network, timeout_seconds=3)
+            await said(workspace, unconfined(""), "cat words; sleep 43212", hosts=hosts, timeout_seconds=3)
         assert "onfine" not in str(failed.value)
         assert "had no network" not in str(failed.value)
     assert "comes from the confinement" in await said(workspace, way("bubblewrap"), "cat words")

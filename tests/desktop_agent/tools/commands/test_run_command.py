@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from desktop_agent.tools.commands.confinement import Confinement, unconfined
+from desktop_agent.tools.commands.confinement import Confinement, bubblewrapped, unconfined
 from desktop_agent.tools.commands.line_run import shortened
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall, Tool
@@ -153,17 +153,29 @@ async def test_the_preview_says_line_folder_and_bounds(workspace: Workspace) -> 
     assert tool.preview
     title = "Not confined: it can read, change and send whatever you can. For a test."
     preview = await tool.preview(tool.checked({"command": "rm x", "folder": "."}))
-    assert preview == CommandPreview("rm x", str(workspace.folder), title)
+    assert preview == CommandPreview("rm x", str(workspace.folder), title, only_hosts=False)
+    held = run_command(workspace, confinement=lambda: bubblewrapped("/x"))
+    assert held.preview
+    preview = await held.preview(held.checked({"command": "x", "hosts": ["a.example", "b.example:1"]}))
+    assert isinstance(preview, CommandPreview)
+    assert (preview.hosts, preview.only_hosts) == (("a.example", "b.example:1"), True)
+    assert "It can reach only a.example, b.example:1." in preview.confinement
     with pytest.raises(ToolFailed):
         await tool.preview(tool.checked({"command": "rm x", "folder": "none"}))
 
 
-async def test_rules_see_the_line_and_that_it_wants_the_network(workspace: Workspace) -> None:
+async def test_rules_see_the_line_and_the_hosts(workspace: Workspace) -> None:
     tool = plain(workspace)
     assert tool.subjects
     assert await tool.subjects(tool.checked({"command": "ls | wc"})) == (CommandSubject("ls | wc"),)
-    wanted = tool.checked({"command": "ls", "network": True})
-    assert await tool.subjects(wanted) == (CommandSubject("ls"), HostSubject("*"))
+    wanted = tool.checked({"command": "ls", "hosts": ["PyPI.org", "a.example:1", "a.example:2", "*.example.org"]})
+    named = [HostSubject(each) for each in ("pypi.org", "a.example", "*.example.org")]
+    # Nothing holds it to them.
+    assert await tool.subjects(wanted) == (CommandSubject("ls"), *named, HostSubject("*"))
+    held = run_command(workspace, confinement=lambda: bubblewrapped("/x"))
+    assert held.subjects
+    assert await held.subjects(wanted) == (CommandSubject("ls"), *named)
+    assert await held.subjects(tool.checked({"command": "ls"})) == (CommandSubject("ls"),)
     assert tool.tool_class is ToolClass.MUTATING
     assert tool.effects == {Effect.READ, Effect.WRITE, Effect.EXECUTE, Effect.NETWORK}
     assert tool.timeout > 600
@@ -171,9 +183,29 @@ async def test_rules_see_the_line_and_that_it_wants_the_network(workspace: Works
         {"command": ""},
         {"command": "x", "timeout_seconds": 601},
         {"command": "x", "timeout_seconds": 0},
+        {"command": "x", "hosts": "pypi.org"},
+        {"command": "x", "hosts": [f"a{at}.example" for at in range(21)]},
+        {"command": "x", "network": True},
     ):
         with pytest.raises(ToolInputInvalid):
             tool.checked(arguments)
+    with pytest.raises(ToolInputInvalid, match=r"“https://pypi.org/simple” is an address\. Name hosts as in"):
+        tool.checked({"command": "x", "hosts": ["https://pypi.org/simple"]})
+
+
+async def test_what_it_brings_is_named_by_its_hosts(workspace: Workspace) -> None:
+    tool = plain(workspace)
+    assert tool.brings
+    assert tool.brings(tool.checked({"command": "x"})) is None
+    hosts = ["a.example", "b.example", "c.example", "d.example"]
+    one, other = (tool.brings(tool.checked({"command": "x", "hosts": each})) for each in (hosts, hosts[:1]))
+    assert one is not None
+    assert other is not None
+    assert (one.name, other.name) == (
+        "a command that may reach a.example, b.example, c.example, …",
+        "a command that may reach a.example",
+    )
+    assert not one.is_same(other)
 
 
 async def test_a_line_that_cannot_be_passed_on_is_a_sentence(workspace: Workspace) -> None:
