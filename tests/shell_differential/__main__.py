@@ -8,7 +8,6 @@ import argparse
 import random
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import islice
@@ -41,7 +40,6 @@ class Report:
     commands: int = 0
     files: int = 0
     found: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    kinds: Counter[str] = field(default_factory=Counter[str])
 
     @property
     def share(self) -> float:
@@ -65,7 +63,6 @@ class Comparison:
         """Count one line, and what differs in it."""
         report, found = self.report, parsed(line)
         report.made += 1
-        report.kinds[kind] += 1
         if not found.understood:
             if kind == "grammar":
                 report.accepted += self._box.accepts(line)
@@ -109,19 +106,19 @@ def compared(shell: str, seed: int, count: int, say: Callable[[str], None]) -> R
             known = len(total.found)
             for kind, line in islice(source, min(_BATCH, count - start)):
                 comparison.compare(kind, line)
-            for line in list(total.found)[known:_MOST_SHOWN]:
-                _keep(shell, seed, comparison, line, say)
+            for number, line in list(enumerate(total.found))[known:_MOST_SHOWN]:
+                _keep(f"{shell}-{seed}-{number}", comparison, line, say)
         say(f"{total.made} lines, {total.understood} understood, {len(total.found)} differ")
     return total
 
 
-def _keep(shell: str, seed: int, comparison: Comparison, line: str, say: Callable[[str], None]) -> None:
+def _keep(name: str, comparison: Comparison, line: str, say: Callable[[str], None]) -> None:
     shorter = comparison.shortened(line)
     faults = comparison.differences(shorter) or comparison.report.found[line]
     KEPT.mkdir(exist_ok=True)
-    file = KEPT / f"{shell}-{seed}-{comparison.report.made}-{abs(hash(line)) % 10**8}.txt"
-    file.write_text(f"{shorter}\n\n{chr(10).join(faults)}\n\n{line!r}\n", errors="backslashreplace")
-    say(f"{shell}: {shorter!r}: {'; '.join(faults)[:300]}")
+    text = "\n".join([shorter, "", *faults, "", repr(line), ""])
+    (KEPT / f"{name}.shell.txt").write_text(text, errors="backslashreplace")
+    say(f"{name}: {shorter!r}: {'; '.join(faults)[:300]}")
 
 
 def main() -> int:
@@ -142,9 +139,10 @@ def main() -> int:
     report = compared(asked.shell, asked.seed, asked.lines, say)
     say(
         f"seed {asked.seed}, {asked.shell}: {report.made} lines made, {report.understood} understood "
-        f"({report.share:.0%} of those lines of the grammar that the shell accepts), {report.ran} ran to their end "
-        f"or were accepted, {report.ended} were ended, {report.processes} processes, {report.commands} commands told, "
-        f"{report.files} files opened, {len(report.found)} differ, {time.monotonic() - began:.0f} seconds"
+        f"({report.share:.0%} of what the shell accepts of the grammar's), {report.ran} ran, "
+        f"{report.ended} of them had to be ended; "
+        f"{report.processes} processes started, {report.commands} commands traced, {report.files} files opened; "
+        f"{len(report.found)} differ; {time.monotonic() - began:.0f} seconds"
     )
     return 1 if report.found else 0
 

@@ -22,7 +22,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from desktop_agent.permissions.shell.wrappers import program_name
 from desktop_agent.tools.commands.environment import environment_of_command
 from tests.shell_differential.xtrace import MARK, Traced, read_bash, read_dash
 
@@ -31,6 +30,8 @@ WORDS = tomllib.loads((HERE / "words.toml").read_text())
 SHELLS = ("bash", "dash")
 WORKING_FOLDER = "/w"
 _MOST_MILLISECONDS = 700
+# As in box.c: whoever writes more is ended.
+_LONGEST_FILE = 1 << 18
 # What the line's variables hold would run something if it were read once more.
 _VARIABLES = {
     "x": "z[$(evil)]",
@@ -48,9 +49,10 @@ _SYNTAX_ERROR = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A program that was started: its words, the folder, and a number for what it found in its environment."""
+    """A program that was started: its words, its file, the folder, and a number for what its environment holds."""
 
     words: tuple[str, ...]
+    file: str
     folder: str
     environment: str
 
@@ -69,20 +71,20 @@ class Ran:
 
 
 class Box:
-    """Runs lines in one shell. Use it in a `with`; a box that broke is opened anew for the next line."""
+    """Runs lines in one shell. Use it in a `with`. Raises EOFError where the box itself broke."""
 
     def __init__(self, shell: str = "bash", locale: str = "C.UTF-8") -> None:
         self._shell = shell
-        self._locale = locale
         self._folder = tempfile.TemporaryDirectory(prefix="shell-differential-")
-        self._process: subprocess.Popen[bytes] | None = None
-        self._program = build(Path(self._folder.name))
+        command = [*_walls(build(Path(self._folder.name)), locale), "/.box/run", shell]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._close()
+        self._process.kill()
+        self._process.communicate()
         self._folder.cleanup()
 
     def run(self, line: str) -> Ran:
@@ -94,18 +96,18 @@ class Box:
         return self._sent(line, reads_only=True).is_accepted
 
     def _sent(self, line: str, *, reads_only: bool) -> Ran:
-        process = self._opened()
+        process = self._process
         assert process.stdin is not None
         data = line.encode()
         process.stdin.write(struct.pack("=3I", reads_only, _MOST_MILLISECONDS, len(data)) + data)
         process.stdin.flush()
-        try:
-            (state,) = struct.unpack("=i", self._received(process, 4))
-            log, trace, errors, files = (self._text(process) for _ in range(4))
-        except EOFError:
-            self._close()
-            raise
-        traced = read_bash(trace) if self._shell == "bash" else read_dash(errors)
+        (state,) = struct.unpack("=i", self._received(process, 4))
+        log, trace, errors, files = (self._text(process) for _ in range(4))
+        told = trace if self._shell == "bash" else errors
+        traced = read_bash(told) if self._shell == "bash" else read_dash(told)
+        if len(told) >= _LONGEST_FILE:
+            # What ends there may be cut.
+            traced = traced[:-1]
         paths = [each.decode("utf-8", "surrogateescape") for each in files.split(b"\0") if each]
         return Ran(
             _started(log),
@@ -117,12 +119,6 @@ class Box:
             errors.decode("utf-8", "replace"),
         )
 
-    def _opened(self) -> subprocess.Popen[bytes]:
-        if self._process is None:
-            command = [*_walls(self._program, self._locale), "/.box/run", self._shell]
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        return self._process
-
     def _text(self, process: subprocess.Popen[bytes]) -> bytes:
         return self._received(process, struct.unpack("=I", self._received(process, 4))[0])
 
@@ -132,12 +128,6 @@ class Box:
         if len(data) < size:
             raise EOFError("the box broke")
         return data
-
-    def _close(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
-            self._process = None
 
 
 def why_none() -> str | None:
@@ -194,10 +184,10 @@ def _started(log: bytes) -> tuple[Started, ...]:
     at = 0
     while at + 4 <= len(log):
         (size,) = struct.unpack_from("=I", log, at)
+        if at + 4 + size > len(log):
+            break
         record = log[at + 4 : at + 4 + size].decode("utf-8", "surrogateescape")
         environment, folder, file, *words = record.split("\0")[:-1]
-        if file and words and program_name(file) != program_name(words[0]):
-            words[0] = file
-        found.append(Started(tuple(words), folder, environment))
+        found.append(Started(tuple(words), file, folder, environment))
         at += 4 + size
     return tuple(found)

@@ -14,7 +14,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[.*\])?\+?=", re.DOTALL)
 _LOOP = re.compile(r"(?:for|select) ([A-Za-z_][A-Za-z0-9_]*)(?= |$)")
 _CASE = re.compile(r"case .* in$", re.DOTALL)
 # Files that are opened by what these do, and not by a redirection.
-_OPEN_FILES = frozenset({"find", "xargs", "history", "bash", "sh", "dash"})
+_OPEN_FILES = frozenset({"find", "xargs", "history"})
 # Those that are there: where going fails, what stands behind `;` runs where the line began.
 _FOLDERS = frozenset({None, "sub", "sub/deep", "a dir", "."})
 _AT_A_TIME = frozenset("|&")
@@ -33,9 +33,9 @@ def _differences(line: ParsedLine, ran: Ran, usual: str, source: str) -> Iterato
     is_traced = not ran.traced or ran.traced[0].words is not None or _AT_A_TIME.isdisjoint(source)
     names = {program_name(each.words[0] or "") for each in line.commands if each.words}
     for each in ran.started:
-        name, *rest = each.words
-        # A program with another name of its own stands with its file here.
-        if not _is_named(line, each.words) and not _is_named(line, (program_name(name), *rest)):
+        words = (program_name(each.file), *each.words[1:])
+        # `exec -a` gives a program another name.
+        if not _is_named(line, each.words) and not ("exec" in names and each.file and _is_named(line, words)):
             yield f"started {each.words}"
         elif not line.moves and each.folder != _folder(line) and line.goes_to in _FOLDERS:
             yield f"started {each.words} in {each.folder}"

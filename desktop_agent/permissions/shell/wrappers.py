@@ -53,7 +53,7 @@ class _Options:
 # What is not listed here for a wrapper makes the command one that cannot be told.
 WRAPPERS: dict[str, _Options] = {
     "sudo": _Options(
-        "AbBEHkKnPSv", "CDghpRrTtUu", ("non-interactive",), ("user", "group"), None, "vkK", assignments=True
+        "AbBEHkKnPSv", "CDghpRrTtUu", ("non-interactive",), ("user", "group"), None, "vK", assignments=True
     ),
     "doas": _Options("n", "Cu", plain=None),
     # A lone `-` is `-i`.
@@ -74,7 +74,7 @@ WRAPPERS: dict[str, _Options] = {
     "taskset": _Options("a", "", plain="a", positional=1),
     "busybox": _Options(plain=None),
     "xargs": _Options(
-        "0orRtx", "adEILnPs", ("null", "no-run-if-empty", "verbose"), ("max-args", "max-procs", "delimiter"), "0rtLnPd"
+        "0ortx", "adEILnPs", ("null", "no-run-if-empty", "verbose"), ("max-args", "max-procs", "delimiter"), "0rtLnPd"
     ),
 }
 SHELLS = frozenset({"sh", "bash", "dash", "ash", "ksh", "mksh", "rbash"})
