@@ -8,7 +8,11 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 
 from desktop_agent.providers.scripted import Turn
+from desktop_agent.tools.commands.confinement import landlocked
+from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.tools.tool import AnyTool
+from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
@@ -24,10 +28,12 @@ from tests.gallery.tools import ProjectTools
 SERVER = str(Path(__file__).with_name("tickets_server.py"))
 
 
-async def ask(desk: Desk, *calls: ToolUse, outsider: UntrustedSource | None = None) -> None:
+async def ask(
+    desk: Desk, *calls: ToolUse, outsider: UntrustedSource | None = None, tools: tuple[AnyTool, ...] = ()
+) -> None:
     """The model asks for these, and the dialog has settled. `outsider`: whose content came in before."""
-    tools = ProjectTools(desk.folder / "project")
-    desk.engine._tools_for = lambda _: ToolRegistry(tools.all())
+    registry = ToolRegistry(tools or ProjectTools(desk.folder / "project").all())
+    desk.engine._tools_for = lambda _: registry
     desk.play(Turn(), Turn(*calls))
     session = await desk.converse("Hello", workspace=True, title="Refactor the import job")
     if outsider is not None:
@@ -98,6 +104,27 @@ POSTING = ToolUse(id="call-8", name="post_picture", input={"path": "shots/before
 @scene("approval-command")
 async def command(desk: Desk) -> None:
     await ask(desk, running(1, CHAINED))
+
+
+FROM_HOSTS = ToolUse(
+    id="call-1",
+    name="run_command",
+    input={
+        "command": "python -m venv .venv && .venv/bin/pip install -r requirements.txt",
+        "hosts": ["pypi.org", "files.pythonhosted.org", "*.example.org:8443", "аpple.com"],
+    },
+)
+
+
+@scene("approval-command-hosts")
+async def command_hosts(desk: Desk) -> None:
+    await ask(desk, FROM_HOSTS)
+
+
+@scene("approval-command-any-host")
+async def command_any_host(desk: Desk) -> None:
+    held_by_less = run_command(Workspace(desk.folder / "project"), confinement=landlocked)
+    await ask(desk, FROM_HOSTS, tools=(held_by_less,))
 
 
 @scene("approval-many-commands")

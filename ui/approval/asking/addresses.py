@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from PySide6.QtCore import QUrl
 
 from desktop_agent.vocabulary.endpoints import is_loopback
+from ui.approval.hosts import in_letters
 from ui.look.visible_text import with_hidden_shown
 
 _ACE = "xn--"
@@ -50,7 +51,7 @@ def address_of(text: str) -> Address:
     has_hidden = any(each.isspace() or not each.isprintable() or each == "\\" for each in text)
     is_secure = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(ascii_host))
     is_unusual = any(each.startswith(_ACE) for each in ascii_host.split(".")) or not host.isascii()
-    letters = _in_letters(ascii_host) if is_unusual else ""
+    letters = in_letters(ascii_host) if is_unusual else ""
     is_safe = is_secure and reads_alike and not has_hidden
     return Address(text, host, ascii_host, found, is_safe, user, is_unusual, letters)
 
@@ -59,16 +60,6 @@ def unusual_letters(host: str) -> list[tuple[str, str]]:
     """Each letter once that is not of the usual ones, and what it is called in Unicode."""
     found = dict.fromkeys(each for each in host if not each.isascii())
     return [(with_hidden_shown(each), unicodedata.name(each, f"U+{ord(each):04X}").capitalize()) for each in found]
-
-
-def _in_letters(ascii_host: str) -> str:
-    try:
-        return ".".join(
-            each.removeprefix(_ACE).encode("ascii").decode("punycode") if each.startswith(_ACE) else each
-            for each in ascii_host.split(".")
-        )
-    except UnicodeError:
-        return ""
 
 
 def _same(host: str, url: QUrl) -> bool:

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.tool_calls import CommandPart, CommandPreview, Risk
+from ui.approval.hosts import host_words
 from ui.approval.parts.selectable_text import SelectableText
 from ui.approval.parts.short_note import ShortNote
 from ui.approval.parts.wrapped_text import WrappedText
@@ -27,6 +28,7 @@ ROWS_IN_SIGHT = 8
 MOST_OF_LINE = 12
 MOST_DOUBTS, MOST_OF_WORD = 6, 80
 """Sentences about characters that look like others; the commands of all have a tag."""
+HOSTS_IN_SIGHT = 6
 
 
 class CommandView(QWidget):
@@ -42,6 +44,7 @@ class CommandView(QWidget):
         self._rows = QVBoxLayout()
         self._rows.setContentsMargins(0, 0, 0, 0)
         self._rows.setSpacing(SPACE_XS)
+        self._hosts = _Hosts(themes)
         self._build()
         themes.changed.connect(self._dress)
 
@@ -56,7 +59,7 @@ class CommandView(QWidget):
         rows = [self._row(at) for at in range(self._rows.count())]
         parts = [each.accessibleName() for each in rows if each is not None]
         doubt = [] if self._doubt.isHidden() else [self._doubt.text()]
-        return "\n".join([self._line.text, *doubt, *parts, self._about.text])
+        return "\n".join(filter(None, [self._line.text, *doubt, *parts, self._hosts.words, self._about.text]))
 
     def show_command(self, preview: CommandPreview) -> str:
         """This line."""
@@ -68,6 +71,7 @@ class CommandView(QWidget):
         self._line.mark(list(zip(places[::2], places[1::2], graves, strict=True)))
         self._show_parts(preview.parts)
         self._show_doubts(preview)
+        self._hosts.show_hosts(preview.hosts, only=preview.only_hosts)
         self._show_about(with_hidden_shown(preview.confinement), with_hidden_shown(preview.folder))
         count = sum(not each.text.startswith(("<", ">")) for each in preview.parts)
         return self.tr("What will run: {0} commands").format(count) if count > 1 else self.tr("What will run")
@@ -159,5 +163,40 @@ class CommandView(QWidget):
         layout.addWidget(self._line)
         layout.addWidget(self._doubt)
         layout.addLayout(self._rows)
+        layout.addWidget(self._hosts)
         layout.addWidget(self._about)
         self.setAccessibleName(self.tr("Commands of the line"))
+
+
+class _Hosts(QWidget):
+    """Which hosts a command may reach, one on each line; hidden for one that has no network."""
+
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
+        self._only = WrappedText(self.tr("It can reach only these hosts:"))
+        self._any = WrappedText(
+            self.tr(
+                "This system cannot limit it to hosts: it may use the whole network, and services of this machine. "
+                "It says that it needs:"
+            ),
+            kind="warning",
+        )
+        self._list = CodeView(themes, self.tr("Hosts"), HOSTS_IN_SIGHT, HOSTS_IN_SIGHT)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_XS)
+        for each in (self._only, self._any, self._list):
+            layout.addWidget(each)
+
+    @property
+    def words(self) -> str:
+        """All that it says."""
+        said = self._any if self._only.isHidden() else self._only
+        return "" if self.isHidden() else f"{said.text()}\n{self._list.text}"
+
+    def show_hosts(self, hosts: Sequence[str], *, only: bool) -> None:
+        """These; not `only`: others as well."""
+        self.setVisible(bool(hosts))
+        self._only.setVisible(only)
+        self._any.setVisible(not only)
+        self._list.show_lines([], [host_words(each) for each in hosts])

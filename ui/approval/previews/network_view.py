@@ -1,9 +1,9 @@
 """A request to the network: whom it reaches stands first and largest."""
 
-from PySide6.QtCore import QUrl
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.tool_calls import NetworkPreview
+from ui.approval.hosts import host_words
 from ui.approval.parts.wrapped_text import WrappedText
 from ui.approval.previews.code_view import CodeView
 from ui.approval.visible_text import folded
@@ -51,16 +51,8 @@ class NetworkView(QWidget):
     def show_request(self, preview: NetworkPreview) -> str:
         """This request."""
         self._method.setText(with_hidden_shown(preview.method))
-        self._host.setText(_host_words(preview.host))
+        self._host.setText(host_words(preview.host))
         self._address.show_lines([], [folded(with_hidden_shown(preview.url))])
         self._note.setText(shown_apart(preview.note))
         self._note.setVisible(bool(preview.note))
         return self.tr("Network request")
-
-
-def _host_words(host: str) -> str:
-    """As it was written and, where its letters could be taken for others, as computers write it (RFC 3492)."""
-    url = QUrl()
-    url.setHost(host)
-    plain = url.host(QUrl.ComponentFormattingOption.FullyEncoded)
-    return shown_apart(host) if host.isascii() or not plain else f"{plain} ({shown_apart(host)})"

@@ -1,5 +1,7 @@
 """Each kind of effect in its view."""
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import QBuffer
 from PySide6.QtGui import QColor, QImage
@@ -74,6 +76,24 @@ def test_a_line_that_is_not_understood_says_so(view):
     view.show_preview(command("eval $X"))
 
     assert any("may run more" in each for each in shown_labels(view))
+
+
+def test_the_hosts_of_a_command_are_listed_as_computers_write_them(view):
+    hosts = ("pypi.org", "*.example.org:8443", "xn--pple-43d.com")
+    made = CommandPreview("pip install x", "/work", "Confined.", (), True, hosts)
+    view.show_preview(made)
+    assert (
+        "It can reach only these hosts:\npypi.org\n*.example.org:8443\nxn--pple-43d.com (аpple.com)" in view.shown_text
+    )
+    assert "It can reach only these hosts:" in shown_labels(view)
+
+    view.show_preview(replace(made, only_hosts=False))
+    assert "It can reach only these hosts:" not in shown_labels(view)
+    assert any(each.startswith("This system cannot limit it to hosts") for each in shown_labels(view))
+
+    view.show_preview(replace(made, hosts=()))
+    assert "reach" not in view.shown_text
+    assert not any("hosts" in each for each in shown_labels(view))
 
 
 def test_one_plain_command_is_not_written_twice(view):
