@@ -55,6 +55,11 @@ def whole(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
+def with_plain_newlines(text: str) -> str:
+    """Every line end as \\n; what a terminal would write over stands in a line of its own."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
 def _part(value: object) -> ResultPart:
     if isinstance(value, Text | Json | Image):
         return value

@@ -1,4 +1,8 @@
-"""What a tool gives back: looked at before anybody relies on it, and cut to a length that history can bear."""
+"""What a tool gives back: looked at before anybody relies on it, and cut to a length that history can bear.
+
+Characters that nobody can see are marked in it: a file, a command or a server could tell the model with them what the
+person does not read. The person is shown the same text.
+"""
 
 import json
 from collections.abc import Sequence
@@ -6,13 +10,14 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
 
-from desktop_agent.tools.answers import clean, first_of, left_out, plain, whole
+from desktop_agent.tools.answers import clean, first_of, left_out, plain, whole, with_plain_newlines
 from desktop_agent.tools.foreign_code import first_problem, kind_of
 from desktop_agent.tools.in_thread import by_size
 from desktop_agent.tools.json_pieces import is_nested_deeper, json_pieces
 from desktop_agent.vocabulary.blocks import Image, Json, JsonObject, ResultPart, Text, ToolResult
 from desktop_agent.vocabulary.errors import AgentError, ToolFailed
 from desktop_agent.vocabulary.images import Base64Source, UrlSource
+from desktop_agent.vocabulary.text.hidden_characters import with_hidden_marked
 from desktop_agent.vocabulary.tool_calls import is_same_json
 
 # Pictures are not cut, so they are bounded for themselves: characters of base64 in one result.
@@ -122,14 +127,15 @@ def _words(part: object, left: int) -> tuple[ResultPart, int]:
     """A part without pictures, cut to what is left, and how much it takes."""
     if isinstance(part, Text):
         # Nothing but its words: opaque state would go to a provider as if its own model had said it.
-        text = _text(part.text)
-        size = len(text)
-        return (Text(text=whole(text)) if size <= left else _cut(text, left, f"{size:,}")), size
+        text = with_plain_newlines(whole(_text(part.text)))
+        shown = with_hidden_marked(text[:left])
+        size = max(len(text), len(shown))
+        return (Text(text=shown) if size <= left else _cut(shown, left, f"{size:,}")), size
     if isinstance(part, Json):
         text, is_whole = _written(part.value, left)
         size = len(text)
         if size <= left:
-            return Json(value=_read(text)), size
+            return Json(value=_marked(_read(text))), size
         return _cut(text, left, f"{size:,}" if is_whole else f"more than {left:,}"), size
     raise NoResult(f"The tool gave back {kind_of(part)} as a part of its result.")
 
@@ -147,6 +153,20 @@ def _read(text: str) -> Any:
     if is_nested_deeper(value, DEEPEST):
         raise NoResult(_TOO_DEEP)
     return value
+
+
+def _marked(value: Any) -> Any:
+    """Also within JSON; control characters are written as escapes there when it is sent."""
+    match value:
+        case str():
+            return value if value.isascii() else with_hidden_marked(value)
+        case dict():
+            pairs = cast("dict[str, Any]", value).items()
+            return {_marked(name): _marked(each) for name, each in pairs}
+        case list():
+            return [_marked(each) for each in cast("list[Any]", value)]
+        case _:
+            return value
 
 
 def _written(value: Any, most: int | None = None) -> tuple[str, bool]:

@@ -1,6 +1,7 @@
 """One line on its way: what is looked at before it, what it says, and what it has done when it ends or is stopped."""
 
 import asyncio
+import re
 import signal
 from collections.abc import Sequence
 from contextlib import suppress
@@ -21,6 +22,12 @@ from desktop_agent.vocabulary.errors import Sentence, ToolFailed
 # In characters: what is listened to, and what of it the model is told, half of it from the end.
 _HEARD = 1_000_000
 _TOLD = 60_000
+# ECMA-48, as programs send it: colours, moves of the cursor, titles, links. Of a title without end only its beginning.
+_TERMINAL_COMMAND = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,4}[@-~]"
+    r"|\x1b[PX^_\]][^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)"
+    r"|\x1b[ -/]{0,4}[0-~]"
+)
 _NOT_LOOKED = "Which files of the workspace it changed could not be looked at in time."
 
 
@@ -80,7 +87,7 @@ async def run_line(setting: Setting, seconds: int, call: RunningCall) -> str:
                 pass_fds=() if setting.network is None else (setting.network.channel,),
             )
     except TimeoutError:
-        output = shortened("".join(heard))
+        output = shortened(without_terminal_commands("".join(heard)))
         done = (await _done(setting, ended_with_it, call), *await _why(setting, output))
         values = {"seconds": f"{seconds}", "output": output or "[nothing]", "done": " ".join(filter(None, done))}
         raise ToolFailed(
@@ -96,7 +103,7 @@ async def run_line(setting: Setting, seconds: int, call: RunningCall) -> str:
         call.so_far(await _done(setting, ended_with_it, call))
         raise
     after = await _looked_again(setting, call, files=setting.before.is_small)
-    output = shortened(ended.output)
+    output = shortened(without_terminal_commands(ended.output))
     notes = (after.of_git, *await _why(setting, output))
     return _told(ended, output, await _left(setting, ended), notes)
 
@@ -147,6 +154,11 @@ def _how(code: int) -> str:
     with suppress(ValueError):
         name = signal.Signals(-code).name
     return f"ended by {name}."
+
+
+def without_terminal_commands(output: str) -> str:
+    """What is written, without what only a terminal understands."""
+    return _TERMINAL_COMMAND.sub("", output) if "\x1b" in output or "\x9b" in output else output
 
 
 def shortened(output: str, most: int = _TOLD) -> str:

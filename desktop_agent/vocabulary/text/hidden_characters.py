@@ -89,6 +89,21 @@ def without_hidden(text: str) -> str:
     return "".join("�" if at in hidden or _UNKNOWN.match(each) else each for at, each in enumerate(text))
 
 
+def with_hidden_marked(text: str) -> str:
+    """The text with ⟨U+202E⟩ for each character that hides something, and no byte order mark at its beginning.
+
+    So a model reads what a person sees, and both see where something was. Soft hyphens within words stay.
+    """
+    text = text.removeprefix("\ufeff")
+    pieces: list[str] = []
+    end = 0
+    for at in deceptive(text):
+        if text[at] != "\u00ad" or not (text[at - 1 : at].isalpha() and text[at + 1 : at + 2].isalpha()):
+            pieces += (text[end:at], f"⟨U+{ord(text[at]):04X}⟩")
+            end = at + 1
+    return "".join((*pieces, text[end:])) if pieces else text
+
+
 def deceptive(text: str, *, is_code: bool = False) -> Iterator[int]:
     """Where characters stand that hide something: they reorder, or take no room, and are no part of what is seen.
 

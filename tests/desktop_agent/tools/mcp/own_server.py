@@ -107,6 +107,7 @@ def hostile(kind: str) -> CallToolResult:
             EmbeddedResource(type="resource", resource=blob),
             EmbeddedResource(type="resource", resource=text),
         ],
+        "unseen": [TextContent(type="text", text="see\u200bn \U000e0072\U000e006d")],
         "failed": [TextContent(type="text", text="f" * 100_000)],
     }
     return CallToolResult(content=answers[kind], is_error=kind == "failed")
