@@ -1,6 +1,5 @@
 """Rules that a person may make of a question: the narrowest that is useful comes first."""
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
@@ -22,7 +21,6 @@ from desktop_agent.permissions.shell.nodes import listed
 from desktop_agent.permissions.shell.reaching_options import known_name, names_of, subcommand, words_to_name
 from desktop_agent.permissions.shell.starting.programs import (
     DO_ANYTHING,
-    NEVER_FOR_GOOD,
     SAY_ALL,
     START_WHAT_FOLLOWS,
 )
@@ -55,10 +53,6 @@ _PREPARE = listed(
 _RUN_SCRIPTS = listed("npm pnpm yarn cargo go dotnet")
 # `python -m pytest` says what it does, `python -m timeit` runs anything.
 _MODULES_THAT_SAY = listed("pytest unittest ruff mypy black isort flake8 pyright basedpyright")
-
-# A word as programs name what they can do, and not a file or an option.
-_SUBCOMMAND = re.compile(r"[a-z][a-z0-9_:-]*")
-_PARTS = re.compile(r"[:_-]+")
 
 # Either can make of a file what it likes, so a rule is about both. It holds in the whole workspace: files that start
 # programs are asked about wherever they lie, and all that these tools did can be undone.
@@ -198,19 +192,13 @@ def _saying_words(command: Command) -> tuple[str, ...]:
         return ()
     said = subcommand(command.words)
     if said is None:
-        return (name,) if known_name(name) in SAY_ALL else _of_unknown(name, command.words)
+        # Of a program that nobody here knows, no beginning says what it does.
+        return (name,) if known_name(name) in SAY_ALL else ()
     if not said or said[0] not in START_WHAT_FOLLOWS:
         return (name, *said) if said else ()
     what = command.words[1 + len(said)] if len(command.words) > 1 + len(said) else None
     is_script = said[0] == "run" and known_name(name) in _RUN_SCRIPTS
     return (name, *said, what) if what and not what.startswith("-") and _says(what, is_script=is_script) else ()
-
-
-def _of_unknown(name: str, words: Sequence[str | None]) -> tuple[str, ...]:
-    """What a program does of which nothing is known, says its second word; no beginning does if that is none."""
-    second = (words[1] if len(words) > 1 else None) or ""
-    is_said = _SUBCOMMAND.fullmatch(second) and NEVER_FOR_GOOD.isdisjoint(_PARTS.split(second))
-    return (name, second) if is_said else ()
 
 
 def _says(what: str, *, is_script: bool) -> bool:

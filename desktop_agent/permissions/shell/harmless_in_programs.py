@@ -63,6 +63,12 @@ _APT: Mapping[str, Harmless | None] = {
 _QUIETLY = harmless("qv", "", "quiet verbose")
 _GOALS = Harmless("q", long=listed("quiet"), operands=0)
 
+
+def _inside(flags: str = "", valued: str = "", long: str = "") -> Harmless:
+    """Options of a program that does to a folder what it is asked to do in this one."""
+    return replace(harmless(flags, valued, long), stays_inside=True)
+
+
 PROGRAMS: Mapping[str, Harmless] = {
     "sort": harmless(
         "bdfghiMnRrVcCmsuz",
@@ -126,6 +132,9 @@ PROGRAMS: Mapping[str, Harmless] = {
                 "numprocesses dist maxprocesses timeout reruns count cov cov-branch cov-fail-under no-cov "
                 "no-cov-on-fail version help verbosity"
             ),
+            words=re.compile(r"--cov-report=term[\w:-]*"),
+            # Behind @ it reads arguments from a file.
+            signs=("@",),
             stays_inside=True,
         ),
     ),
@@ -135,16 +144,28 @@ PROGRAMS: Mapping[str, Harmless] = {
         "v", "mp", "strict ignore-missing-imports show-error-codes pretty no-error-summary no-incremental"
     ),
     "flake8": harmless("qv", "j", "select ignore extend-ignore extend-select max-line-length statistics count exclude"),
-    "black": harmless(
-        "qvlt", "", "check diff color quiet verbose line-length target-version fast safe exclude include"
-    ),
-    "isort": harmless("cqv", "", "check check-only diff quiet verbose profile line-length"),
+    "black": _inside("qvlt", "", "check diff color quiet verbose line-length target-version fast safe exclude include"),
+    "isort": _inside("cqv", "", "check check-only diff quiet verbose profile line-length"),
     **dict.fromkeys(("pyright", "basedpyright"), harmless(long="outputjson stats warnings level verbose")),
-    "eslint": harmless(
+    "eslint": _inside(
         long="fix fix-dry-run quiet max-warnings ext no-error-on-unmatched-pattern color no-color "
         "report-unused-disable-directives"
     ),
-    "prettier": harmless("clwu", "", "check write list-different ignore-unknown log-level loglevel color no-color"),
+    "prettier": _inside("clwu", "", "check write list-different ignore-unknown log-level loglevel color no-color"),
+    # Settings, plugins and reporters from elsewhere are programs.
+    "jest": _inside(
+        "io",
+        "tw",
+        "verbose silent coverage no-coverage ci bail runInBand testNamePattern testPathPattern maxWorkers "
+        "passWithNoTests updateSnapshot onlyChanged detectOpenHandles forceExit colors listTests json",
+    ),
+    "vitest": _inside("u", "t", "run silent bail passWithNoTests update testNamePattern coverage no-coverage"),
+    "tsc": Harmless(
+        "bp",
+        long=listed("noEmit build project incremental pretty skipLibCheck strict listFiles version"),
+        signs=("@",),
+        stays_inside=True,
+    ),
     **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "clang++"), _COMPILER),
 }
 

@@ -95,7 +95,9 @@ def _known(words: Sequence[str | None], seen: int) -> tuple[Harmless | None, int
         return NOTHING, start + 1
     known, at = table[" ".join(said)], start + 1 + len(said)
     if known is not None or seen < at:
-        return known or NOTHING, at
+        # What a shorter subcommand is allowed, a longer one is not: `git stash` puts away, `git stash pop` brings back.
+        is_another = start + 1 < seen < at and " ".join(said[: seen - start - 1]) in table
+        return (NOTHING if known is None or is_another else known), seen if is_another else at
     # What it starts is a program of its own.
     return PROGRAMS.get(known_name(words[at] or "")) if len(words) > at else None, at + 1
 

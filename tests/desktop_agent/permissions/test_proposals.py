@@ -95,10 +95,8 @@ COMMANDS: list[tuple[str, tuple[str, ...] | None]] = [
     ("pip install --target=x a", None),
     ("npm exec a", None),
     # programs of which nothing is known
-    ("hg status -q", ("hg", "status")),
-    ("hg push", None),
-    ("hg -R x status", None),
-    ("pulumi stack-rm", None),
+    ("hg status", None),
+    ("pulumi up", None),
     ("heroku pg:reset", None),
     ("mkfs.ext4 /dev/x", None),
     ("made-up", None),

@@ -34,10 +34,3 @@ SAY_ALL = START_NOTHING | listed(
     "md5sum sha1sum sha512sum cksum b2sum cal expr column fold fmt join paste rev tsort unexpand expand od hexdump "
     "free uptime lscpu lsblk lsof nproc printenv locale tty groups who w pgrep pstree tokei cloc scc"
 )
-# Second words of programs of which nothing is known, and parts of such words: they start something else, send something
-# out, change what is settled, or take something away.
-NEVER_FOR_GOOD = listed(
-    "run exec x dlx eval call shell sh ssh start console script deploy publish push release upload send apply up "
-    "down delete del remove rm destroy drop purge prune reset revert restore rollback clean uninstall kill login "
-    "logout auth token config set edit install add get"
-)
