@@ -15,6 +15,8 @@ _OF_ASCII = re.compile(r"[A-Za-z0-9]")
 _LETTERS = re.compile(r"[^\W_]+")
 # What a shell, an address or a path reads as a sign.
 _SIGNS = frozenset("/\\.:@'\"|;&$<>`=~*?#!(){}[],")
+# UnicodeData.txt: 2 in m², 1 in ①.
+_RAISED = ("<super>", "<sub>", "<circle>", "<square>", "<fraction>")
 _QUOTES = frozenset("'\"`")
 _EAST_ASIAN = re.compile("[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
@@ -50,7 +52,7 @@ def lookalike(word: str, written: str | None = None, *, is_name: bool = False) -
 
 def passes_for(char: str) -> str:
     """The character of ASCII that this one looks like; empty where it looks like none, or is one."""
-    if char.isascii():
+    if char.isascii() or unicodedata.decomposition(char).startswith(_RAISED):
         return ""
     plain = _like().get(char) or unicodedata.normalize("NFKC", char)
     return plain if len(plain) == 1 and plain.isascii() and plain.isprintable() and plain != " " else ""
