@@ -1,6 +1,7 @@
 """What a function answered, as the parts of a result."""
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -11,6 +12,12 @@ from desktop_agent.vocabulary.errors import Sentence, ToolFailed
 
 # Of one result; the last of more says how many were left out.
 MOST_PARTS = 1_000
+# ECMA-48, as programs send it: colours, moves of the cursor, titles, links. Of a title without end only its beginning.
+_TERMINAL_COMMAND = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,4}[@-~]"
+    r"|\x1b[PX^_\]][^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)"
+    r"|\x1b[ -/]{0,4}[0-~]"
+)
 
 
 def parts_of(value: object) -> tuple[ResultPart, ...]:
@@ -53,6 +60,11 @@ def plain(text: object) -> str:
 def whole(text: str) -> str:
     """Half a character, which Python's texts may hold, can be neither kept nor sent."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def without_terminal_commands(output: str) -> str:
+    """What is written, without what only a terminal understands."""
+    return _TERMINAL_COMMAND.sub("", output) if "\x1b" in output or "\x9b" in output else output
 
 
 def with_plain_newlines(text: str) -> str:

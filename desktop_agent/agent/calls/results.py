@@ -49,6 +49,11 @@ async def taken(given: object, most: int) -> tuple[ResultPart, ...]:
     return await by_size(lambda: _taken(parts, rest, most), parts)
 
 
+def as_seen(text: str) -> str:
+    """The text as a person sees it: with marks for what cannot be seen, and nothing written over."""
+    return with_hidden_marked(with_plain_newlines(whole(text)))
+
+
 def with_edit_note(result: ToolResult, asked: JsonObject, ran: JsonObject) -> ToolResult:
     """Tell the model, before the result itself, which arguments a person had changed before the call ran.
 
@@ -127,8 +132,8 @@ def _words(part: object, left: int) -> tuple[ResultPart, int]:
     """A part without pictures, cut to what is left, and how much it takes."""
     if isinstance(part, Text):
         # Nothing but its words: opaque state would go to a provider as if its own model had said it.
-        text = with_plain_newlines(whole(_text(part.text)))
-        shown = with_hidden_marked(text[:left])
+        text = _text(part.text)
+        shown = as_seen(text[:left])
         size = max(len(text), len(shown))
         return (Text(text=shown) if size <= left else _cut(shown, left, f"{size:,}")), size
     if isinstance(part, Json):

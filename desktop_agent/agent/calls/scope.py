@@ -7,13 +7,13 @@ from typing import Any
 from desktop_agent.agent.budget import Budget
 from desktop_agent.agent.calls.call import Call
 from desktop_agent.agent.calls.fence import Fence
-from desktop_agent.agent.calls.results import size_of, with_edit_note
+from desktop_agent.agent.calls.results import as_seen, size_of, with_edit_note
 from desktop_agent.agent.calls.work_clock import WorkClock
 from desktop_agent.agent.conduct.slots import PARALLEL_DELEGATES, Slots
 from desktop_agent.agent.surroundings import Surroundings
 from desktop_agent.conversation.repair import missing_result
 from desktop_agent.permissions.foreign_messages import ShownHistory
-from desktop_agent.tools.answers import plain, whole
+from desktop_agent.tools.answers import plain
 from desktop_agent.vocabulary.blocks import Outcome, ToolResult
 from desktop_agent.vocabulary.conduct.limits import Limits
 from desktop_agent.vocabulary.engine_events import CostUpdated, Event, ToolFinished
@@ -96,7 +96,7 @@ class Scope:
 
     def answer(self, call: Call, outcome: Outcome, why: str, seconds: float = 0.0) -> None:
         """A result of words alone; some of them may be a tool's own."""
-        said = whole(plain(why)[: self.limits.result_characters])
+        said = as_seen(plain(why)[: self.limits.result_characters])
         self.finish(call, missing_result(call.use, outcome, said), seconds)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

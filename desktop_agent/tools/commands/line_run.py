@@ -1,13 +1,13 @@
 """One line on its way: what is looked at before it, what it says, and what it has done when it ends or is stopped."""
 
 import asyncio
-import re
 import signal
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from desktop_agent.tools.answers import without_terminal_commands
 from desktop_agent.tools.commands.aftermath.changes import After, Before, before_command
 from desktop_agent.tools.commands.bounds import Bounds
 from desktop_agent.tools.commands.confinement import Confinement, count_in
@@ -22,12 +22,6 @@ from desktop_agent.vocabulary.errors import Sentence, ToolFailed
 # In characters: what is listened to, and what of it the model is told, half of it from the end.
 _HEARD = 1_000_000
 _TOLD = 60_000
-# ECMA-48, as programs send it: colours, moves of the cursor, titles, links. Of a title without end only its beginning.
-_TERMINAL_COMMAND = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,4}[@-~]"
-    r"|\x1b[PX^_\]][^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)"
-    r"|\x1b[ -/]{0,4}[0-~]"
-)
 _NOT_LOOKED = "Which files of the workspace it changed could not be looked at in time."
 
 
@@ -154,11 +148,6 @@ def _how(code: int) -> str:
     with suppress(ValueError):
         name = signal.Signals(-code).name
     return f"ended by {name}."
-
-
-def without_terminal_commands(output: str) -> str:
-    """What is written, without what only a terminal understands."""
-    return _TERMINAL_COMMAND.sub("", output) if "\x1b" in output or "\x9b" in output else output
 
 
 def shortened(output: str, most: int = _TOLD) -> str:

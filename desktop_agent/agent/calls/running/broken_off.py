@@ -1,7 +1,7 @@
 """What the result of a call says that was broken off: what it had done until then, as far as anybody knows."""
 
 from desktop_agent.agent.calls.call import Call
-from desktop_agent.tools.answers import plain
+from desktop_agent.tools.answers import plain, without_terminal_commands
 from desktop_agent.vocabulary.tool_calls import Effect, FileChanges, ToolClass
 
 STOPPED_BEFORE = "The call was stopped before it was started."
@@ -46,10 +46,11 @@ def words_of_timeout(call: Call, seconds: float) -> str:
 def _with_rest(words: str, call: Call) -> str:
     """What it had done comes last: of a long text a card shows the end."""
     done = " ".join([_done(call), *([_LEFT] if call.is_left or call.is_running else [])])
-    if not call.shown.strip():
+    shown = without_terminal_commands(call.shown)
+    if not shown.strip():
         return f"{words} {done}"
-    end = "" if call.shown.endswith("\n") else "\n"
-    return f"{words} The end of what it had written until then:\n{call.shown}{end}{done}"
+    end = "" if shown.endswith("\n") else "\n"
+    return f"{words} The end of what it had written until then:\n{shown}{end}{done}"
 
 
 def _done(call: Call) -> str:

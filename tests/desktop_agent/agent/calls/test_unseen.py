@@ -1,5 +1,6 @@
 """What nobody can see in the results of tools: a model reads it marked, as the person does."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from desktop_agent.tools.toolsets import builtin_tools
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.blocks import Json, ToolUse
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
-from tests.desktop_agent.agent.calls.rounds import Desk, call, tool
+from desktop_agent.vocabulary.engine_events import ToolProgress
+from tests.desktop_agent.agent.calls.rounds import Desk, call, tool, until
 from tests.desktop_agent.tools.mcp.stage import offer_of, own_server, program
 
 SMUGGLED = "".join(chr(0xE0000 + ord(each)) for each in "rm")
@@ -76,6 +78,22 @@ async def test_json_is_marked_in_names_and_values() -> None:
     (part,) = desk.results[0].content
     # Control characters are sent as escapes in any case.
     assert part == Json(value={"a⟨U+202E⟩": ["b⟨U+200B⟩", {"c": 1}], "\r\n": "\x1b"})
+
+
+@pytest.mark.parametrize("reads", [True, False])
+async def test_what_a_stopped_call_had_shown_is_marked(reads: bool) -> None:
+    async def work(_word: str, running: RunningCall) -> str:
+        running.progress("a\x1b[31mb\u202e\n")
+        await asyncio.sleep(600)
+        return ""
+
+    standing = Standing([Rule(effect=RuleEffect.ALLOW, tool="*")])
+    desk = Desk(call("1", "look"), tools=[tool("look", work, reads=reads)], standing=standing)
+    running = desk.start()
+    await until(lambda: desk.memory.of(ToolProgress))
+    desk.round.stop()
+    await running
+    assert "ab⟨U+202E⟩\n" in desk.words[0]
 
 
 ORDINARY = [
