@@ -1,0 +1,146 @@
+"""Startup files: what other programs run by themselves, as the table beside this module says."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import translate
+from functools import lru_cache
+from importlib.resources import files
+from posixpath import normpath
+
+from desktop_agent.vocabulary.errors import Sentence
+
+# Characters that some disks drop, or nobody sees.
+_DROPPED = re.compile(r"[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+_SENTENCE = "What “{file}” says is run by {program} {when}, outside of all confinement."
+# What paths are written between in a line of a shell.
+_BETWEEN = re.compile(r"[\s\"'=;|&<>()`$,:{}]+")
+
+
+class Level(StrEnum):
+    """When a person is asked about a startup file."""
+
+    ALWAYS = "always"
+    AFTER_OUTSIDE = "after_outside"
+    HOME = "home"
+
+
+@dataclass(frozen=True, slots=True)
+class StartupFile:
+    """What runs such files, and when. `patterns` are as in the table."""
+
+    level: Level
+    program: str
+    when: str
+    patterns: tuple[str, ...]
+
+    def sentence(self, file: str) -> Sentence:
+        """Say it of one file."""
+        return Sentence(_SENTENCE, {"file": file, "program": self.program, "when": self.when})
+
+
+@lru_cache(maxsize=1)
+def table() -> tuple[StartupFile, ...]:
+    """All entries, in the order of the table."""
+    told = tomllib.loads(files(__package__ or __name__).joinpath("startup_files.toml").read_text("utf-8"))
+    return tuple(
+        StartupFile(level, entry["program"], entry["when"], tuple(entry["files"].split()))
+        for level in Level
+        for entry in told[level]
+    )
+
+
+@lru_cache(maxsize=1)
+def home_files() -> Mapping[str, StartupFile]:
+    """Files and folders below a home folder, each with its entry."""
+    return {each: entry for entry in table() if entry.level is Level.HOME for each in entry.patterns}
+
+
+def entry_of(pattern: str) -> StartupFile:
+    """The entry that has this very pattern, for what is found in another way. Raises StopIteration for none."""
+    return next(entry for entry in table() if pattern in entry.patterns)
+
+
+def startup_file(path: str, *, inside: int = 0) -> StartupFile | None:
+    """Return the entry for a path with forward slashes; None for an ordinary file.
+
+    Its first `inside` parts are those of the workspace: a folder in which somebody chose to work is not asked about for
+    being there.
+    """
+    parts = [plain(each) for each in path.split("/") if each not in {"", "."}]
+    return next(_entries(parts, max(inside - 1, 0)), None)
+
+
+def plain(part: str) -> str:
+    """The part of a path as the disk that takes the most for the same would have it."""
+    return _DROPPED.sub("", part).casefold().partition(":")[0].rstrip(" .")
+
+
+def names_in(line: str, folder: str = ".") -> tuple[str, ...]:
+    """Startup files of level ALWAYS that stand in a line of a shell, word for word, as paths from the workspace.
+
+    `folder` is where the line runs, relative to the workspace.
+    """
+    words = dict.fromkeys(each for each in _BETWEEN.split(line) if each)
+    paths = (each if each.startswith("/") else normpath(f"{folder}/{each}") for each in words)
+    return tuple(each for each in paths if _is_always(each))
+
+
+def is_candidate(name: str) -> bool:
+    """Whether a file or folder of this name may be, or begin, a startup file of level ALWAYS; quick."""
+    return name.lower() in _index().last or _index().pattern.fullmatch(name) is not None
+
+
+def _is_always(path: str) -> bool:
+    entry = startup_file(path)
+    return entry is not None and entry.level is Level.ALWAYS
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """Patterns by their last part; of those with a `*` the form of it, the parts before it, and the entry."""
+
+    files: dict[tuple[str, ...], StartupFile]
+    folders: dict[tuple[str, ...], StartupFile]
+    forms: tuple[tuple[re.Pattern[str], tuple[str, ...], StartupFile], ...]
+    last: frozenset[str]
+    pattern: re.Pattern[str]
+
+
+@lru_cache(maxsize=1)
+def _index() -> _Index:
+    exact: dict[tuple[str, ...], StartupFile] = {}
+    folders: dict[tuple[str, ...], StartupFile] = {}
+    forms: list[tuple[re.Pattern[str], tuple[str, ...], StartupFile]] = []
+    for entry in table():
+        for pattern in entry.patterns if entry.level is not Level.HOME else ():
+            parts = tuple(pattern.casefold().rstrip("/").split("/"))
+            if "*" in parts[-1]:
+                forms.append((re.compile(translate(parts[-1])), parts[:-1], entry))
+            else:
+                (folders if pattern.endswith("/") else exact).setdefault(parts, entry)
+    always = [each for each in (*exact.items(), *folders.items()) if each[1].level is Level.ALWAYS]
+    starred = [form.pattern for form, _, entry in forms if entry.level is Level.ALWAYS]
+    together = re.compile("|".join(starred), re.IGNORECASE)
+    return _Index(exact, folders, tuple(forms), frozenset(parts[-1] for parts, _ in always), together)
+
+
+def _entries(parts: Sequence[str], first: int) -> Iterator[StartupFile]:
+    """Those that it is one of; a pattern must end at the part `first` or later."""
+    index = _index()
+    found = list[StartupFile]()
+    for end in range(first, len(parts)):
+        for start in range(max(end - 2, 0), end + 1):
+            key = tuple(parts[start : end + 1])
+            found += [index.folders[key]] if key in index.folders else []
+            found += [index.files[key]] if end == len(parts) - 1 and key in index.files else []
+    if parts and len(parts) > first:
+        found += [entry for form, before, entry in index.forms if _fits(parts, form, before)]
+    yield from sorted(found, key=lambda each: each.level is not Level.ALWAYS)
+
+
+def _fits(parts: Sequence[str], form: re.Pattern[str], before: tuple[str, ...]) -> bool:
+    above = tuple(parts[:-1])
+    return form.fullmatch(parts[-1]) is not None and (not before or above[-len(before) :] == before)

@@ -1,0 +1,99 @@
+import pytest
+
+from desktop_agent.tools.startup_files import (
+    Level,
+    StartupFile,
+    home_files,
+    is_candidate,
+    names_in,
+    startup_file,
+    table,
+)
+
+
+def examples(entry: StartupFile) -> list[str]:
+    """A file for each pattern of an entry."""
+    return [f"{each}any/file" if each.endswith("/") else each.replace("*", "any") for each in entry.patterns]
+
+
+ANYWHERE = [entry for entry in table() if entry.level is not Level.HOME]
+
+
+@pytest.mark.parametrize("entry", ANYWHERE, ids=lambda each: f"{each.program}, {each.patterns[0]}")
+def test_every_pattern_is_found_in_any_folder_and_spelling(entry: StartupFile) -> None:
+    for path in examples(entry):
+        for spelled in (path, f"/home/me/project/a/{path}", path.upper(), f"{path}. ", f"{path[:1]}\u200b{path[1:]}"):
+            assert startup_file(spelled) is entry, spelled
+
+
+def test_no_pattern_stands_twice() -> None:
+    patterns = [each.casefold() for entry in ANYWHERE for each in entry.patterns]
+    assert sorted(set(patterns)) == sorted(patterns)
+
+
+@pytest.mark.parametrize("entry", table(), ids=lambda each: f"{each.program}, {each.patterns[0]}")
+def test_every_sentence_says_which_file_which_program_and_when(entry: StartupFile) -> None:
+    said = str(entry.sentence("a/file"))
+    assert said == f"What “a/file” says is run by {entry.program} {entry.when}, outside of all confinement."
+    assert entry.when.split()[0] in {"when", "at"}
+
+
+ORDINARY = """
+    README.md src/main.py src/hooks/useThing.ts src/hooks/index.ts docs/git.md gitconfig vscode/tasks.json tasks.json
+    .vscode/extensions.json .vscode/keybindings.md .gitignore .gitattributes .gitmodules .nvmrc workflows/ci.yml
+    .github/dependabot.yml .github/ISSUE_TEMPLATE/bug.md hooks/pre-commit.md envrc claude/settings.json script.sh
+    .bashrc .ssh/config app.service LICENSE src/config.js src/vite.ts
+"""
+
+
+@pytest.mark.parametrize("path", ORDINARY.split())
+def test_an_ordinary_file_is_none(path: str) -> None:
+    assert startup_file(path) is None
+
+
+def test_a_workspace_inside_of_such_a_folder_is_worked_in() -> None:
+    inside = "/home/me/.claude/worktrees/fix"
+    assert startup_file(f"{inside}/main.py", inside=5) is None
+    assert startup_file(f"{inside}/.envrc", inside=5) is not None
+    # But the workspace may be half of what a program looks for.
+    assert startup_file("/home/me/.vscode/tasks.json", inside=3) is not None
+    assert startup_file("/home/me/.husky/pre-commit", inside=3) is not None
+
+
+def test_always_goes_before_the_next_build() -> None:
+    entry = startup_file("node_modules/package/package.json")
+    assert entry is not None
+    assert entry.level is Level.ALWAYS
+
+
+@pytest.mark.parametrize("entry", ANYWHERE, ids=lambda each: f"{each.program}, {each.patterns[0]}")
+def test_names_that_are_looked_for_are_quick_to_tell(entry: StartupFile) -> None:
+    if entry.level is Level.ALWAYS:
+        assert all(is_candidate(each.rstrip("/").rpartition("/")[2].replace("*", "any")) for each in entry.patterns)
+    assert not is_candidate("module.py")
+
+
+LINES = {
+    "echo x > .envrc": [".envrc"],
+    "cp a .vscode/tasks.json && mv b ./.npmrc": [".vscode/tasks.json", ".npmrc"],
+    "tee '.husky/pre-commit' <a": [".husky/pre-commit"],
+    "f=.envrc; sed -i s/a/b/ .github/workflows/": [".envrc", ".github/workflows"],
+    "python -c \"open('.envrc', 'w')\"": [".envrc"],
+    "cp tasks.json .vscode": [],
+    "make all": [],
+}
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_what_a_line_names(line: str) -> None:
+    assert names_in(line) == tuple(LINES[line])
+
+
+def test_what_a_line_names_is_said_from_the_workspace() -> None:
+    assert names_in("cp a tasks.json", ".vscode") == (".vscode/tasks.json",)
+    assert names_in("cp a ../.envrc", "src") == (".envrc",)
+
+
+def test_a_home_folder_has_names_of_its_own() -> None:
+    assert home_files()[".bashrc"].level is Level.HOME
+    assert startup_file("/home/me/.bashrc") is None
