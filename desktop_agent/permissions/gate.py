@@ -213,18 +213,23 @@ def _is_answered(asks: Rule, rules: tuple[Rule, ...], case: Case) -> bool:
 
 def _let_through(case: Case, rules: tuple[Rule, ...], mode: Mode, hard: HardDeny | None) -> Verdict:
     """What rules that allow, the tool's default and a mode that allows say."""
-    rule = covering((each for each in rules if each.effect is RuleEffect.ALLOW), case)
-    is_exact = rule is not None and isinstance(rule.pattern, ArgumentsPattern)
-    # Whoever allowed these very arguments saw them; a wider allowance was given without seeing this call.
-    if rule is not None and (is_exact or hard is None):
+    rule = covering((each for each in rules if each.effect is RuleEffect.ALLOW and _saw(each, hard)), case)
+    if rule is not None:
         return Allowed(case.digest, "rule", rule.id, rule.trusts)
     if _is_harmless(case) and not (hard is not None and hard.even_at_reading):
         return Allowed(case.digest, "default")
     if hard is not None:
-        return Ask(case.digest, (Sentence(hard.reason),))
+        return Ask(case.digest, hard.sentences, hard.asked_by)
     if mode.mutating == "accept_edits" and _only_edits(case.tool):
         return Allowed(case.digest, "mode")
     return Ask(case.digest)
+
+
+def _saw(rule: Rule, hard: HardDeny | None) -> bool:
+    """Whether a person made this rule in sight of why they are asked; a wider one says nothing about that."""
+    if hard is None or isinstance(rule.pattern, ArgumentsPattern):
+        return True
+    return bool(hard.asked_by) and set(hard.asked_by) <= set(rule.answers)
 
 
 def _why_asked(rule: Rule, match: Match) -> Sentence:

@@ -1,15 +1,19 @@
 """What nobody can allow: a short list, each with its reason."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from posixpath import normpath
+from typing import TypeVar
 
-from desktop_agent.permissions.places.private_places import NO_PRIVATE_PLACES, PrivatePlaces
 from desktop_agent.permissions.rule_matching import Case
 from desktop_agent.permissions.shell.commands import Command, ParsedLine
+from desktop_agent.permissions.shell.nodes import listed
 from desktop_agent.permissions.shell.wrappers import program_name
-from desktop_agent.vocabulary.conduct.rules import CommandSubject, PathSubject
+from desktop_agent.tools.startup_files import Level, StartupFile, names_in, plain, startup_file
+from desktop_agent.tools.tool import AnyTool
+from desktop_agent.vocabulary.conduct.rules import TOP_FOLDER, CommandSubject, PathSubject
+from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 
 
@@ -17,24 +21,35 @@ from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 class HardDeny:
     """Why a call is never run. Not `is_certain`: it may be such a call; a person must look.
 
-    They must look `even_at_reading`, which is let through otherwise.
+    They must look `even_at_reading`, which is let through otherwise. `asked_by` are ids, as rules have them, one for
+    each of the `sentences`: a rule that was made in answer to all of them allows what it says. Without, none does.
     """
 
-    reason: str
+    sentences: tuple[Sentence, ...]
     is_certain: bool = True
     even_at_reading: bool = False
+    asked_by: tuple[str, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """Why, in English."""
+        return " ".join(map(str, self.sentences))
 
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
     """Where this program keeps its data, as absolute paths, and the workspace, which may lie in there.
 
-    `private` are the places in the workspace that a person is asked about first.
+    `private` and `startup` are places in the workspace that a person is asked about first: secrets, and what programs
+    run by themselves though its path does not tell. `outside_came`: content from outside came into the conversation,
+    trusted or not.
     """
 
     own_folders: tuple[str, ...] = ()
     workspace: str | None = None
-    private: PrivatePlaces = NO_PRIVATE_PLACES
+    private: tuple[str, ...] = ()
+    startup: tuple[tuple[str, StartupFile], ...] = ()
+    outside_came: bool = False
 
 
 ANYWHERE = Grounds()
@@ -44,9 +59,7 @@ KEYS = "It would write where keys and passwords are kept."
 EVERYTHING = "It would remove or change everything on this computer, or everything of its user."
 DISKS = "It would write to a disk past its file system."
 FORK_BOMB = "It would start itself over and over until the computer stands still."
-RUN_BY_GIT = "It would write where Git keeps what it runs: the next command of Git may start what is written there."
 KEPT_HERE = "Keys, passwords or what was typed may be kept there."
-STEERS = "What is written there says which programs your own programs start, outside of all confinement."
 UNCLEAR = "What this command would do cannot be told for sure."
 
 # As parts of a path, wherever the home folder is; in lower case.
@@ -61,9 +74,6 @@ _KEPT: tuple[tuple[tuple[str, ...], str], ...] = (
     (("appdata", "local", "desktop-agent"), OWN_FILES),
 )
 _DISK = re.compile(r"/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|disk|rdisk|dm-|md|mapper/|mem$|kmem$)")
-# Case, dots at the end and characters that some disks drop do not make it another folder there.
-_GIT_FOLDER = re.compile(r"(?:\.git|git~1)[ .]*", re.IGNORECASE)
-_DROPPED = re.compile(r"[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 # As written: the home folder is an expansion, and so is everything in a folder.
 _WHOLE = re.compile(
     r"""["']?(?:/|~|\$HOME|\$\{HOME\}|/(?:home|root|Users|usr|etc|var|boot|bin|lib|opt|System|Library))["']?[/*.]*["']?"""
@@ -72,46 +82,102 @@ _FUNCTION = re.compile(r"(?<![\w:.])([\w:.]{1,64})[ \t]{0,9}\([ \t]{0,9}\)\s{0,9
 _FORMATTERS = re.compile(r"mkfs(?:\..+)?|mke2fs|mkswap|wipefs|blkdiscard|shred|truncate|tee")
 _TO_THE_LAST = frozenset({"cp", "mv", "install", "ln", "rsync"})
 _OF_FOLDERS = frozenset({"rm", "chmod", "chown", "chgrp"})
+# Of these, no word is a file that they write; git writes any tracked file, named or not.
+_LOOK = listed(
+    "cat head tail less more ls tree stat file wc grep egrep fgrep rg diff cmp sed jq cut sort uniq realpath readlink "
+    "basename dirname sha256sum md5sum test [ echo printf true cd git"
+)
 _WRITERS = _TO_THE_LAST | _OF_FOLDERS | {"tee", "dd", "truncate", "sqlite3", "unlink", "rmdir", "shred", "touch"}
 
 
 def hard_deny(case: Case, grounds: Grounds = ANYWHERE) -> HardDeny | None:
     """Why nobody can allow this call, or None."""
-    may_write = case.tool.tool_class is ToolClass.MUTATING or bool(case.tool.effects & {Effect.WRITE, Effect.EXECUTE})
     if case.subjects is None:
-        return HardDeny(UNCLEAR, is_certain=False) if may_write else None
+        return _asked(UNCLEAR) if may_write(case.tool) else None
     for subject in case.subjects:
-        if isinstance(subject, PathSubject) and may_write and (reason := _kept(subject.path, grounds)):
-            return HardDeny(reason)
-    unclear = HardDeny(RUN_BY_GIT, is_certain=False) if may_write and _is_of_git(case) else None
-    unclear = unclear or _is_private(case, grounds.private, may_write=may_write)
+        if isinstance(subject, PathSubject) and may_write(case.tool) and (reason := _kept(subject.path, grounds)):
+            return HardDeny((Sentence(reason),))
+    unclear = _starting(startup_files(case, grounds)) or _private(case, grounds.private)
     lines = zip(case.lines, (each for each in case.subjects if isinstance(each, CommandSubject)), strict=True)
     for line, subject in lines:
         if (reason := _line_reason(line, subject.line, grounds)) is not None:
-            return HardDeny(reason)
+            return HardDeny((Sentence(reason),))
+        named = None if _only_looks(line) else _starting(_named_in(subject))
+        unclear = named or unclear
         if not line.understood or any(_is_unclear(each) for each in line.commands):
-            unclear = HardDeny(UNCLEAR, is_certain=False)
+            unclear = HardDeny((*(named.sentences if named else ()), Sentence(UNCLEAR)), is_certain=False)
     return unclear
 
 
-def _is_of_git(case: Case) -> bool:
-    paths = (each.path for each in case.subjects or () if isinstance(each, PathSubject))
-    return any(_GIT_FOLDER.fullmatch(part) for path in paths for part in _DROPPED.sub("", path).split("/"))
+def may_write(tool: AnyTool) -> bool:
+    """Whether a call of this tool may change something."""
+    return tool.tool_class is ToolClass.MUTATING or bool(tool.effects & {Effect.WRITE, Effect.EXECUTE})
 
 
-def _is_private(case: Case, private: PrivatePlaces, *, may_write: bool) -> HardDeny | None:
-    paths = [_parts(_DROPPED.sub("", each.path)) for each in case.subjects or () if isinstance(each, PathSubject)]
-    if _are_in(paths, private.hidden):
-        return HardDeny(KEPT_HERE, is_certain=False, even_at_reading=True)
-    return HardDeny(STEERS, is_certain=False) if may_write and _are_in(paths, private.steering) else None
+def startup_files(case: Case, grounds: Grounds) -> Mapping[str, StartupFile]:
+    """Startup files that a call may write and that are asked about now, by their paths as a person reads them."""
+    if not may_write(case.tool):
+        return {}
+    workspace = _folded(grounds.workspace or "")
+    places = {_folded(place): entry for place, entry in grounds.startup}
+    found: dict[str, StartupFile] = {}
+    for subject in case.subjects or ():
+        if isinstance(subject, PathSubject):
+            parts = _folded(subject.path)
+            inside = len(workspace) if parts[: len(workspace)] == workspace else 0
+            entry = _in_places(parts, places) or startup_file("/".join(parts), inside=inside)
+            if entry is not None and (entry.level is not Level.AFTER_OUTSIDE or grounds.outside_came):
+                names = [each for each in subject.path.split("/") if each]
+                found["/".join(names[inside:]) if inside else subject.path] = entry
+    return found
 
 
-def _are_in(paths: Sequence[tuple[str, ...]], places: Sequence[str]) -> bool:
-    """Whether one of them is, or lies in, one of these places."""
-    if not paths:
-        return False
-    known = {_parts(each) for each in places}
-    return any(path[:many] in known for path in paths for many in range(1, len(path) + 1))
+def _named_in(subject: CommandSubject) -> Mapping[str, StartupFile]:
+    """Startup files that stand in a line: the confinement lets it write those (see docs/confinement.md)."""
+    files = names_in(subject.line, subject.folder or TOP_FOLDER)
+    return {file: entry for file in files if (entry := startup_file(file)) is not None}
+
+
+def _only_looks(line: ParsedLine) -> bool:
+    """Whether it writes no file that it names, or is about what git keeps of it."""
+    targets = [each.target or each.source for each in line.redirections if each.writes]
+    return line.understood and all(map(_looks, line.commands)) and not any(map(names_in, targets))
+
+
+def _looks(command: Command) -> bool:
+    name = program_name(command.words[0] or "")
+    changes_in_place = name == "sed" and any(each.startswith(("-i", "--in")) for each in command.sources)
+    return name in _LOOK and not changes_in_place
+
+
+def _starting(found: Mapping[str, StartupFile]) -> HardDeny | None:
+    sentences = tuple(entry.sentence(file) for file, entry in found.items())
+    asked_by = tuple(f"startup file {file}" for file in found)
+    return HardDeny(sentences, is_certain=False, asked_by=asked_by) if found else None
+
+
+def _private(case: Case, private: Sequence[str]) -> HardDeny | None:
+    places = dict.fromkeys(map(_folded, private), KEPT_HERE)
+    paths = (_folded(each.path) for each in case.subjects or () if isinstance(each, PathSubject))
+    hit = any(_in_places(each, places) for each in paths)
+    return _asked(KEPT_HERE, even_at_reading=True) if hit else None
+
+
+_Found = TypeVar("_Found")
+
+
+def _in_places(path: tuple[str, ...], places: Mapping[tuple[str, ...], _Found]) -> _Found | None:
+    """What is known of the outermost of these places that it is, or lies in."""
+    every = (places.get(path[:many]) for many in range(1, len(path) + 1)) if places else ()
+    return next((each for each in every if each is not None), None)
+
+
+def _folded(path: str) -> tuple[str, ...]:
+    return tuple(plain(each) for each in normpath(path.replace("\\", "/")).split("/") if each) if path else ()
+
+
+def _asked(reason: str, *, even_at_reading: bool = False) -> HardDeny:
+    return HardDeny((Sentence(reason),), is_certain=False, even_at_reading=even_at_reading)
 
 
 def _line_reason(line: ParsedLine, text: str, grounds: Grounds) -> str | None:

@@ -1,14 +1,17 @@
 """What holds for one agent now: rules, mode, and which tools may be named at all."""
 
 import logging
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 
 from desktop_agent.permissions.gate import NOTHING_SUSPENDED, Refused, Verdict, admitted, decide, denied, strictest
-from desktop_agent.permissions.hard_denies import Grounds
+from desktop_agent.permissions.hard_denies import Grounds, may_write
 from desktop_agent.permissions.places.following import followed
-from desktop_agent.permissions.places.private_places import NO_PRIVATE_PLACES, private_places_in
+from desktop_agent.permissions.places.private_places import private_places_in
+from desktop_agent.permissions.places.startup_places import startup_places
 from desktop_agent.permissions.proposals import proposals, with_trust
 from desktop_agent.permissions.rule_matching import Case
 from desktop_agent.permissions.taint import CLEAN, Taint
@@ -233,14 +236,23 @@ class Standing(_Heard):
         """The verdict about an admitted call: the strictest of what is laid down here and above."""
         moment = self._clock()
         held = tuple(rule for rule in self.rules if self._holds(rule, moment))
-        touches_files = any(isinstance(each, PathSubject) for each in case.subjects or ())
-        private = private_places_in(self._workspace) if touches_files else NO_PRIVATE_PLACES
-        grounds = Grounds(self._own_folders, self._workspace, private)
+        grounds = self._grounds(case)
         own = (_of_conversation(rule, self._conversation_id) for rule in self.mode.rules)
         mode = self.mode.model_copy(update={"rules": tuple(rule for rule in own if self._holds(rule, moment))})
         suspension = self._taint.suspension.joined(self._suspension)
         verdict = decide(case, held, mode, suspension=suspension, grounds=grounds)
         return verdict if self._parent is None else strictest(verdict, self._parent.decided(case))
+
+    def _grounds(self, case: Case) -> Grounds:
+        paths = [each.path for each in case.subjects or () if isinstance(each, PathSubject)]
+        if not paths or self._workspace is None:
+            return Grounds(self._own_folders, self._workspace)
+        # As subjects are: links followed.
+        workspace = Path(os.path.realpath(self._workspace)).as_posix()
+        places = startup_places(paths, workspace) if may_write(case.tool) else ()
+        return Grounds(
+            self._own_folders, workspace, private_places_in(workspace), places, outside_came=self.taint.has_come
+        )
 
     def used(self, rule_id: str) -> None:
         """A call ran because of this rule."""

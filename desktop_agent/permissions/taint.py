@@ -57,6 +57,11 @@ class Taint:
         return Taint(tuple(kept), (*self.trusted, *passed))
 
     @property
+    def has_come(self) -> bool:
+        """Whether anything came in from outside, trusted or not."""
+        return bool(self.outsiders or self.trusted)
+
+    @property
     def suspension(self) -> Suspension:
         """What is asked about, and why."""
         if not self.outsiders:

@@ -207,7 +207,7 @@ async def test_settings_are_not_moved_to_where_git_looks_for_them(tmp_path: Path
         trial.assert_held_back()
 
 
-async def test_ordinary_files_that_look_like_a_repository_start_nothing(tmp_path: Path) -> None:
+async def test_ordinary_files_do_not_become_a_repository_unasked(tmp_path: Path) -> None:
     settings = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = touch pwned\n"
     parts = {"HEAD": "ref: refs/heads/main\n", "config": settings, "objects/a": "", "refs/a": ""}
     writes = [write(f"sub/{name}", text, name) for name, text in parts.items()]
@@ -216,7 +216,23 @@ async def test_ordinary_files_that_look_like_a_repository_start_nothing(tmp_path
         trial.edits = True
         trial.rules = (allows("run_command", everywhere),)
         await trial.play()
-        assert trial.started == [*parts, ATTACK]
+        # Without all its parts a folder is no repository to git; the one that makes it one is asked about.
+        assert trial.asked == ["objects/a"]
+        assert trial.text("sub/objects/a") is None
+        assert not list(trial.work.rglob("pwned"))
+
+
+async def test_git_starts_nothing_in_ordinary_files_that_look_like_a_repository(tmp_path: Path) -> None:
+    settings = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = touch pwned\n"
+    parts = {"HEAD": "ref: refs/heads/main\n", "config": settings, "objects/a": "", "refs/a": ""}
+    everywhere = CommandPattern(words=("git", "status"), folder=None)
+    async with Trial(tmp_path, run("git status", folder="sub")) as trial:
+        for name, text in parts.items():
+            (trial.work / "sub" / name).parent.mkdir(parents=True, exist_ok=True)
+            (trial.work / "sub" / name).write_text(text)
+        trial.rules = (allows("run_command", everywhere),)
+        await trial.play()
+        assert trial.started == [ATTACK]
         assert not list(trial.work.rglob("pwned"))
 
 

@@ -58,11 +58,6 @@ def private_places() -> Iterator[Path]:
     return (place for name in known_places()["private"] for place in places_of(name))
 
 
-def steering_places() -> Iterator[Path]:
-    """What says which programs the person's own programs start, there or not."""
-    return (place for name in known_places()["steering"] for place in places_of(name))
-
-
 def places_of(name: str) -> Iterator[Path]:
     """Where such a thing lies: below each home folder, and where the person moved such things to."""
     for home in homes():

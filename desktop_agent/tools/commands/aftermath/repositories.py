@@ -123,6 +123,12 @@ def guarded(entries: Iterable[Path], writable: Path, memory: Memory | None = Non
     return search.found
 
 
+def becomes_repository(folder: Path, name: str) -> bool:
+    """Whether a folder is a repository to git, or will be one when `name` is in it too (gitrepository-layout(5))."""
+    names = {name, *(each for each in _PARTS if os.path.lexists(folder / each))}
+    return "HEAD" in names and not names.isdisjoint({"objects", "commondir"})
+
+
 def state_of(found: Guarded) -> dict[Path, str]:
     """What is in each place now; two equal ones mean that nothing was changed."""
     places = [*found.files, *found.watched]

@@ -1,0 +1,92 @@
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.permissions.places.startup_places import startup_places
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path / "me"))
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "me").mkdir()
+    return tmp_path / "me"
+
+
+def found(workspace: Path | None, *paths: Path) -> dict[str, str]:
+    places = startup_places(map(str, paths), None if workspace is None else str(workspace))
+    return {place: entry.program for place, entry in places}
+
+
+@pytest.mark.parametrize("above", [0, 1])
+def test_start_files_of_a_home_folder(above: int, home: Path) -> None:
+    places = found([home, home.parent][above])
+    assert places[(home / ".bashrc").as_posix()] == "your shell"
+    assert places[(home / ".config" / "git").as_posix()] == "Git"
+
+
+def test_a_folder_in_a_home_folder_has_none(home: Path) -> None:
+    (home / "project").mkdir()
+    assert found(home / "project") == {}
+    assert found(None) == {}
+
+
+def test_what_was_moved_is_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "settings"))
+    assert (home / "settings" / "autostart").as_posix() in found(home)
+
+
+@pytest.mark.parametrize("of_person", [True, False])
+def test_the_folder_of_hooks_is_found_when_it_is_set(of_person: bool, home: Path) -> None:
+    project = home / "project"
+    (project / ".git").mkdir(parents=True)
+    settings = home / ".gitconfig" if of_person else project / ".git" / "config"
+    (project / ".git" / "config").write_text("[core]\n\tbare = false\n")
+    assert found(project) == {}
+    settings.write_text("[core]\n\thooksPath = tools/checks\n")
+    for folder in (project, project / "tools"):
+        assert found(folder) == {(project / "tools" / "checks").as_posix(): "Git"}
+
+
+def test_where_links_lead_to(home: Path) -> None:
+    (home / "work" / ".git" / "hooks").mkdir(parents=True)
+    (home / "work" / "editor").mkdir()
+    for link, target in ((".vscode", "editor"), (".envrc", "setup.txt"), (".git/hooks/pre-commit", "../../check.py")):
+        (home / "work" / link).symlink_to(target)
+    assert found(home / "work") == {
+        (home / "work" / "editor" / name).as_posix(): "VS Code"
+        for name in ("tasks.json", "settings.json", "mcp.json", "launch.json")
+    } | {(home / "work" / "setup.txt").as_posix(): "direnv", (home / "work" / "check.py").as_posix(): "Git"}
+
+
+def test_links_among_packages_lead_to_ordinary_work(home: Path) -> None:
+    (home / "work" / "node_modules").mkdir(parents=True)
+    (home / "work" / "packages" / "own").mkdir(parents=True)
+    (home / "work" / "node_modules" / "own").symlink_to("../packages/own")
+    assert found(home / "work") == {}
+
+
+PARTS = ["HEAD", "config", "objects/ab/cd", "refs/heads/main", "hooks/anything", "packed-refs", "info/attributes"]
+
+
+@pytest.mark.parametrize("path", PARTS)
+@pytest.mark.parametrize("folder", ["", "vendor/lib.git"])
+def test_parts_of_a_repository_without_a_working_tree(folder: str, path: str, home: Path) -> None:
+    top = home / folder
+    for name in ("objects", "refs"):
+        (top / name).mkdir(parents=True)
+    (top / "HEAD").write_text("ref: refs/heads/main\n")
+    assert found(home, top / path)[str(top / path)] == "Git"
+    assert str(top / "README") not in found(home, top / "README")
+
+
+def test_what_makes_a_repository_of_a_folder(home: Path) -> None:
+    (home / "objects").mkdir()
+    assert str(home / "config") not in found(home, home / "config")
+    assert str(home / "HEAD") in found(home, home / "HEAD")
+    (home / "objects").rmdir()
+    assert str(home / "HEAD") not in found(home, home / "HEAD")
+    (home / "HEAD").write_text("ref: refs/heads/main\n")
+    for last in ("objects/a", "commondir"):
+        assert str(home / last) in found(home, home / last)

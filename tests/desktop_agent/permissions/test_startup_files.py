@@ -1,0 +1,205 @@
+"""Every startup file of the table, before every kind of call, in every mode, before and after content from outside."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from desktop_agent.permissions.gate import NOTHING_SUSPENDED, Allowed, Ask, Refused, Suspension, Verdict, decide
+from desktop_agent.permissions.hard_denies import Grounds
+from desktop_agent.permissions.rule_matching import Case
+from desktop_agent.permissions.taint import CLEAN
+from desktop_agent.tools.startup_files import Level, StartupFile, table
+from desktop_agent.tools.tool import AnyTool
+from desktop_agent.vocabulary.conduct.modes import ACCEPT_EDITS_MODE, DEFAULT_MODE, PLAN_MODE, Mode
+from desktop_agent.vocabulary.conduct.rules import (
+    ArgumentsPattern,
+    CommandPattern,
+    CommandSubject,
+    PathPattern,
+    PathSubject,
+    Pattern,
+    Rule,
+    RuleEffect,
+)
+from desktop_agent.vocabulary.tool_calls import Effect, ToolClass, UntrustedSource
+from tests.desktop_agent.tools.test_startup_files import examples
+
+MakeTool = Callable[..., AnyTool]
+WORK = "/home/me/project"
+GROUNDS = Grounds(workspace=WORK)
+TAINTED = CLEAN.marked(UntrustedSource("web", "evil.example")).suspension
+
+
+def entries(*levels: Level) -> list[StartupFile]:
+    return [entry for entry in table() if entry.level in levels]
+
+
+def named(entry: StartupFile) -> str:
+    return f"{entry.program}, {entry.patterns[0]}"
+
+
+always = pytest.mark.parametrize("entry", entries(Level.ALWAYS), ids=named)
+after_outside = pytest.mark.parametrize("entry", entries(Level.AFTER_OUTSIDE), ids=named)
+
+
+def allows(pattern: Pattern | None = None, answers: tuple[str, ...] = ()) -> Rule:
+    return Rule(effect=RuleEffect.ALLOW, tool="*", pattern=pattern, answers=answers)
+
+
+FOLDER = allows(PathPattern(prefix=WORK))
+WAYS: dict[str, tuple[Mode, tuple[Rule, ...]]] = {
+    "default": (DEFAULT_MODE, ()),
+    "accept edits": (ACCEPT_EDITS_MODE, ()),
+    "rule for the folder": (DEFAULT_MODE, (FOLDER,)),
+    "rule for the tool": (DEFAULT_MODE, (allows(),)),
+    "all of it": (ACCEPT_EDITS_MODE, (FOLDER, allows())),
+}
+ways = pytest.mark.parametrize("way", WAYS)
+
+
+def calls(make_open_tool: MakeTool, path: str) -> Iterator[Case]:
+    """All that file tools can do with a file, by what they say that a call is about."""
+    there, other = PathSubject(f"{WORK}/{path}"), PathSubject(f"{WORK}/other.txt")
+    for name in ("write_file", "edit_file", "delete_file"):
+        yield Case(make_open_tool([Effect.WRITE], name), "d", (there,))
+    for pair in ((other, there), (there, other)):
+        yield Case(make_open_tool([Effect.WRITE], "move_file"), "d", pair)
+
+
+def verdict(case: Case, way: str, suspension: Suspension = NOTHING_SUSPENDED) -> Verdict:
+    mode, rules = WAYS[way]
+    return decide(case, rules, mode, suspension=suspension, grounds=GROUNDS)
+
+
+@always
+@ways
+@pytest.mark.parametrize("suspension", [NOTHING_SUSPENDED, TAINTED], ids=["clean", "tainted"])
+def test_what_runs_by_itself_is_always_asked_about(
+    suspension: Suspension, way: str, entry: StartupFile, make_open_tool: MakeTool
+) -> None:
+    for path in examples(entry):
+        for case in calls(make_open_tool, path):
+            found = verdict(case, way, suspension)
+            assert isinstance(found, Ask), (path, case.tool.name)
+            assert entry.sentence(path) in found.reasons
+
+
+@always
+def test_plan_mode_denies_it_and_nobody_is_kept_from_reading(entry: StartupFile, make_open_tool: MakeTool) -> None:
+    reading = make_open_tool([Effect.READ], "read_file", tool_class=ToolClass.READ_ONLY)
+    for path in examples(entry):
+        for case in calls(make_open_tool, path):
+            assert isinstance(decide(case, (), PLAN_MODE, grounds=GROUNDS), Refused)
+        looked = decide(Case(reading, "d", (PathSubject(f"{WORK}/{path}"),)), (), PLAN_MODE, grounds=GROUNDS)
+        assert isinstance(looked, Allowed)
+
+
+@after_outside
+@ways
+def test_what_the_next_build_runs_is_asked_about_after_content_from_outside(
+    way: str, entry: StartupFile, make_open_tool: MakeTool
+) -> None:
+    for path in examples(entry):
+        for case in calls(make_open_tool, path):
+            clean, tainted = verdict(case, way), verdict(case, way, TAINTED)
+            assert isinstance(clean, Ask if way == "default" else Allowed), path
+            assert isinstance(tainted, Ask)
+            if way != "default":
+                assert tainted.reasons == (entry.sentence(path), TAINTED.why), path
+
+
+def test_ordinary_files_are_worked_on_after_content_from_outside(make_open_tool: MakeTool) -> None:
+    for path in ("src/main.py", "README.md", "notes/deploy.sh"):
+        for case in calls(make_open_tool, path):
+            assert isinstance(verdict(case, "accept edits", TAINTED), Allowed)
+
+
+def asked(make_open_tool: MakeTool, path: str = ".vscode/tasks.json") -> tuple[Case, Ask]:
+    case = Case(make_open_tool([Effect.WRITE], "write_file"), "d", (PathSubject(f"{WORK}/{path}"),))
+    found = verdict(case, "accept edits")
+    assert isinstance(found, Ask)
+    return case, found
+
+
+def test_who_allowed_these_very_arguments_is_not_asked_again(make_open_tool: MakeTool) -> None:
+    case, _ = asked(make_open_tool)
+    rule = allows(ArgumentsPattern(digest="d"))
+    assert isinstance(decide(case, (rule,), DEFAULT_MODE, grounds=GROUNDS), Allowed)
+
+
+def test_a_rule_made_in_sight_of_the_sentence_is_for_that_file(make_open_tool: MakeTool) -> None:
+    case, question = asked(make_open_tool)
+    other, _ = asked(make_open_tool, ".vscode/settings.json")
+    both = Case(case.tool, "d", (*(case.subjects or ()), *(other.subjects or ())))
+    for pattern in (None, PathPattern(prefix=f"{WORK}/.vscode")):
+        rule = allows(pattern, answers=question.rules)
+        assert isinstance(decide(case, (rule,), DEFAULT_MODE, grounds=GROUNDS), Allowed)
+        assert isinstance(decide(other, (rule,), DEFAULT_MODE, grounds=GROUNDS), Ask)
+        assert isinstance(decide(both, (rule,), DEFAULT_MODE, grounds=GROUNDS), Ask)
+
+
+def test_an_answer_to_the_sentence_allows_no_more_than_its_rule(make_open_tool: MakeTool) -> None:
+    case, question = asked(make_open_tool)
+    rule = allows(PathPattern(prefix=f"{WORK}/src"), answers=question.rules)
+    assert isinstance(decide(case, (rule,), ACCEPT_EDITS_MODE, grounds=GROUNDS), Ask)
+
+
+def test_a_workspace_in_such_a_folder_is_worked_in(make_open_tool: MakeTool) -> None:
+    work = "/home/me/.claude/worktrees/fix"
+    tool = make_open_tool([Effect.WRITE], "write_file")
+    for path, kind in (("main.py", Allowed), (".envrc", Ask)):
+        case = Case(tool, "d", (PathSubject(f"{work}/{path}"),))
+        assert isinstance(decide(case, (), ACCEPT_EDITS_MODE, grounds=Grounds(workspace=work)), kind)
+
+
+def test_a_startup_file_outside_of_the_workspace_is_named_whole(make_open_tool: MakeTool) -> None:
+    case = Case(make_open_tool([Effect.WRITE]), "d", (PathSubject("/srv/app/.envrc"),))
+    found = decide(case, (), ACCEPT_EDITS_MODE, grounds=GROUNDS)
+    assert isinstance(found, Ask)
+    assert "“/srv/app/.envrc”" in found.reason
+
+
+COMMANDS = ("cp", "mv", "tee", "sed", "ln", "git", "cat", "make", "install", "python3")
+RULES = tuple(allows(CommandPattern(words=(word,), folder=None)) for word in COMMANDS)
+
+
+def line(make_open_tool: MakeTool, text: str, folder: str = ".") -> Verdict:
+    tool = make_open_tool([Effect.READ, Effect.WRITE, Effect.EXECUTE], "run_command")
+    case = Case(tool, "d", (CommandSubject(text, folder),))
+    return decide(case, RULES, ACCEPT_EDITS_MODE, grounds=GROUNDS)
+
+
+@always
+def test_a_line_that_names_it_is_asked_about(entry: StartupFile, make_open_tool: MakeTool) -> None:
+    for path in examples(entry):
+        if "$" in path:
+            continue  # an expansion in a line; what it names is not that file
+        for text in (f"cp a {path}", f"mv a {path}", f"tee {path}", f"install a {path}", f"ln -s a ./{path}"):
+            found = line(make_open_tool, text)
+            assert isinstance(found, Ask), text
+            assert entry.sentence(path) in found.reasons, text
+        found = line(make_open_tool, f"cat a > {path}")
+        assert isinstance(found, Ask)
+        assert entry.sentence(path) in found.reasons
+
+
+WRITES_OR_MAY = ["sed -i s/a/b/ .envrc", "make .envrc", "cat .envrc && make x", "mv conf .husky", "cp a ./.envrc"]
+ONLY_LOOKS = ["cat .envrc", "git add .github/workflows/ci.yml", "git diff .envrc && cat .vscode/tasks.json", "cp a b"]
+
+
+@pytest.mark.parametrize("text", WRITES_OR_MAY)
+def test_a_line_that_may_write_it(text: str, make_open_tool: MakeTool) -> None:
+    found = line(make_open_tool, text)
+    assert isinstance(found, Ask)
+    assert "outside of all confinement" in found.reason
+
+
+@pytest.mark.parametrize("text", ONLY_LOOKS)
+def test_a_line_that_only_looks_at_it(text: str, make_open_tool: MakeTool) -> None:
+    assert isinstance(line(make_open_tool, text), Allowed)
+
+
+def test_a_line_in_the_folder_of_such_a_file(make_open_tool: MakeTool) -> None:
+    found = line(make_open_tool, "cp a tasks.json", ".vscode")
+    assert isinstance(found, Ask)
+    assert "“.vscode/tasks.json”" in found.reason

@@ -1,0 +1,192 @@
+"""Files that other programs run by themselves: written, moved, edited and deleted through a whole session."""
+
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.vocabulary.blocks import ToolUse
+from desktop_agent.vocabulary.conduct.modes import PLAN_MODE
+from desktop_agent.vocabulary.conduct.rules import CommandPattern, PathPattern
+from desktop_agent.vocabulary.tool_calls import AllowForConversation, AllowOnce, UntrustedSource
+from tests.escape.attack import ATTACK, BAIT, Trial, allows, run, write
+
+PAGE = UntrustedSource("web", "evil.example")
+STARTUP = {
+    "editor": (".vscode/tasks.json", "VS Code when the folder is opened"),
+    "editor, further down": ("sub/.vscode/settings.json", "VS Code when the folder is opened"),
+    "container": (".devcontainer/devcontainer.json", "the editor when it opens the folder in a container"),
+    "agent": (".claude/settings.json", "other agents when one works in the folder"),
+    "servers of agents": (".mcp.json", "other agents when one works in the folder"),
+    "shell": (".envrc", "direnv when a shell enters the folder"),
+    "package manager": (".npmrc", "npm, Yarn, pnpm or Bun at its next command"),
+    "hook": (".husky/pre-commit", "a hook of Git at the next commit or push"),
+    "hook by its name": ("scripts/hooks/pre-push", "Git when it commits, merges, pulls or pushes"),
+    "build server": (".github/workflows/ci.yml", "GitHub, Forgejo or Gitea when it is pushed"),
+    "interpreter": ("src/sitecustomize.py", "Python at every start"),
+    "ending": ("lib/any.pth", "Python at every start"),
+    "upper case": (".VSCode/Tasks.JSON", "VS Code when the folder is opened"),
+    "zero-width character": (".en\u200bvrc", "direnv when a shell enters the folder"),
+    "climbs there": ("src/../.envrc", "direnv when a shell enters the folder"),
+    "through a link to its folder": ("link/tasks.json", "VS Code when the folder is opened"),
+    "through a link to it": ("plain.txt", "direnv when a shell enters the folder"),
+}
+startup = pytest.mark.parametrize("trick", STARTUP)
+
+
+def prepared(work: Path) -> None:
+    for name in (".vscode", "src", "sub/.vscode", "scripts/hooks", "lib"):
+        (work / name).mkdir(parents=True)
+    (work / "link").symlink_to(".vscode")
+    (work / "plain.txt").symlink_to(".envrc")
+
+
+def call(name: str, id_: str = ATTACK, **given: object) -> ToolUse:
+    return ToolUse(id=id_, name=name, input=dict(given))
+
+
+@startup
+@pytest.mark.parametrize("way", ["accept edits", "rule for the folder", "for this conversation"])
+async def test_it_is_never_written_unasked(way: str, trick: str, tmp_path: Path) -> None:
+    path, said = STARTUP[trick]
+    async with Trial(tmp_path, write("a", id_="first"), write(path)) as trial:
+        prepared(trial.work)
+        trial.edits = way == "accept edits"
+        if way == "rule for the folder":
+            trial.rules = (allows("write_file", PathPattern(prefix=trial.work.as_posix())),)
+        bait = trial.person
+        trial.person = lambda card: AllowForConversation() if card.tool_use.id == "first" else bait(card)
+        await trial.play()
+        assert "first" in trial.started
+        trial.assert_held_back()
+        assert f"is run by {said}, outside of all confinement." in trial.cards[-1].reason
+
+
+@startup
+async def test_it_is_not_moved_there_nor_edited_nor_deleted_unasked(trick: str, tmp_path: Path) -> None:
+    path, said = STARTUP[trick]
+    uses = (
+        call("move_file", source="innocent", target=path),
+        call("edit_file", "edit", path=path, old_text="theirs", new_text="mine"),
+        call("delete_file", "delete", path=path),
+        call("move_file", "away", source=path, target="other"),
+    )
+    async with Trial(tmp_path, *uses) as trial:
+        prepared(trial.work)
+        (trial.work / "innocent").write_text("mine")
+        place = trial.work / ".envrc" if trick == "through a link to it" else trial.work / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("theirs")
+        trial.edits = True
+        await trial.play()
+        assert trial.started == []
+        assert {each.tool_use.id for each in trial.cards} >= {"edit", "delete", "away"}
+        assert all(said in each.reason for each in trial.cards)
+        assert place.read_text() == "theirs"
+
+
+async def test_plan_mode_denies_it(tmp_path: Path) -> None:
+    async with Trial(tmp_path, write(".envrc")) as trial:
+        trial.prepare = lambda session: session.standing.set_mode(PLAN_MODE)
+        await trial.play()
+        trial.assert_refused()
+
+
+@pytest.mark.parametrize("target", ["notes.txt", "folder/tasks.json"])
+async def test_a_link_that_stands_where_a_program_looks_makes_a_startup_file_of_what_it_leads_to(
+    target: str, tmp_path: Path
+) -> None:
+    async with Trial(tmp_path, write(target)) as trial:
+        (trial.work / ".envrc").symlink_to("notes.txt")
+        (trial.work / "folder").mkdir()
+        (trial.work / ".vscode").symlink_to("folder")
+        trial.edits = True
+        await trial.play()
+        trial.assert_held_back()
+
+
+REPOSITORY = ["HEAD", "config", "hooks/any", "objects/ab/cd", "refs/heads/main", "packed-refs", "info/attributes"]
+
+
+@pytest.mark.parametrize("part", REPOSITORY)
+@pytest.mark.parametrize("folder", ["vendor/lib.git/", ""])
+async def test_nothing_of_a_bare_repository_is_written_unasked(folder: str, part: str, tmp_path: Path) -> None:
+    async with Trial(tmp_path, write(f"{folder}README", id_="first"), write(f"{folder}{part}")) as trial:
+        top = trial.work / folder
+        for name in ("objects", "refs"):
+            (top / name).mkdir(parents=True)
+        (top / "HEAD").write_text("ref: refs/heads/main\n")
+        trial.edits = True
+        await trial.play()
+        assert "Git at its next command" in trial.cards[-1].reason
+        trial.assert_held_back()
+
+
+@pytest.mark.parametrize("last", ["HEAD", "objects/a"])
+async def test_no_folder_becomes_a_repository_unasked(last: str, tmp_path: Path) -> None:
+    parts = [each for each in ("config", "HEAD", "objects/a", "refs/a") if each != last]
+    async with Trial(tmp_path, *(write(f"x/{each}", id_=each) for each in parts), write(f"x/{last}")) as trial:
+        trial.edits = True
+        await trial.play()
+        assert trial.started == parts
+        trial.assert_held_back()
+
+
+BUILD = ["Makefile", "package.json", "sub/pyproject.toml", "conftest.py", "vite.config.ts", "build.rs", "Dockerfile"]
+
+
+@pytest.mark.parametrize("path", BUILD)
+@pytest.mark.parametrize("way", ["accept edits", "rule for the folder"])
+@pytest.mark.parametrize("tainted", [False, True])
+async def test_what_the_next_build_runs_is_asked_about_after_content_from_outside(
+    tainted: bool, way: str, path: str, tmp_path: Path
+) -> None:
+    async with Trial(tmp_path, write("src/main.py", id_="first"), write(path)) as trial:
+        trial.edits = way == "accept edits"
+        if way == "rule for the folder":
+            trial.rules = (allows("write_file", PathPattern(prefix=trial.work.as_posix())),)
+        if tainted:
+            trial.prepare = lambda session: session.standing.mark(PAGE)
+        await trial.play()
+        assert "first" in trial.started
+        if not tainted:
+            assert trial.asked == []
+            return
+        trial.assert_held_back()
+        assert f"What “{path}” says is run by" in trial.cards[-1].reason
+        assert PAGE.name in trial.cards[-1].reason
+
+
+async def test_who_trusts_what_came_in_is_not_asked_about_builds(tmp_path: Path) -> None:
+    async with Trial(tmp_path, write("Makefile")) as trial:
+        trial.edits = True
+
+        def prepare(session) -> None:
+            session.standing.mark(PAGE)
+            session.standing.lift()
+
+        trial.prepare = prepare
+        await trial.play()
+        assert trial.asked == []
+
+
+async def test_leave_for_a_conversation_is_for_the_file_that_was_named(tmp_path: Path) -> None:
+    uses = (write(".envrc", id_=BAIT), write(".envrc", "more", "again"), write(".npmrc"))
+    async with Trial(tmp_path, *uses) as trial:
+        trial.person = lambda card: AllowForConversation() if card.tool_use.id == BAIT else AllowOnce()
+        await trial.play()
+        assert trial.asked == [BAIT, ATTACK]
+
+
+COPIES = ["cp mine {}", "mv mine {}", "tee {} < mine", "cat mine > {}", "cat mine >> {}"]
+
+
+@pytest.mark.parametrize("line", COPIES)
+@pytest.mark.parametrize("path", [".vscode/tasks.json", ".envrc", ".husky/pre-commit"])
+async def test_no_allowed_command_writes_it_by_name(path: str, line: str, tmp_path: Path) -> None:
+    async with Trial(tmp_path, run(line.format(path))) as trial:
+        (trial.work / "mine").write_text("mine")
+        trial.rules = tuple(allows("run_command", CommandPattern(words=(each,))) for each in ("cp", "mv", "tee", "cat"))
+        trial.edits = True
+        await trial.play()
+        trial.assert_held_back()
+        assert "outside of all confinement" in trial.cards[-1].reason
