@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import translate
@@ -29,12 +30,13 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StartupFile:
-    """What runs such files, and when. `patterns` are as in the table."""
+    """What runs such files, and when. `patterns` are as in the table. Builds make those that are `is_built`."""
 
     level: Level
     program: str
     when: str
     patterns: tuple[str, ...]
+    is_built: bool = False
 
     def sentence(self, file: str) -> Sentence:
         """Say it of one file."""
@@ -46,7 +48,7 @@ def table() -> tuple[StartupFile, ...]:
     """All entries, in the order of the table."""
     told = tomllib.loads(files(__package__ or __name__).joinpath("startup_files.toml").read_text("utf-8"))
     return tuple(
-        StartupFile(level, entry["program"], entry["when"], tuple(entry["files"].split()))
+        StartupFile(level, entry["program"], entry["when"], tuple(entry["files"].split()), entry.get("is_built", False))
         for level in Level
         for entry in told[level]
     )
@@ -70,7 +72,7 @@ def startup_file(path: str, *, inside: int = 0) -> StartupFile | None:
     being there.
     """
     parts = [plain(each) for each in path.split("/") if each not in {"", "."}]
-    return next(_entries(parts, max(inside - 1, 0)), None)
+    return next((entry for entry, _ in _entries(parts, max(inside - 1, 0))), None)
 
 
 def plain(part: str) -> str:
@@ -88,9 +90,22 @@ def names_in(line: str, folder: str = ".") -> tuple[str, ...]:
     return tuple(each for each in paths if _is_always(each))
 
 
-def is_candidate(name: str) -> bool:
-    """Whether a file or folder of this name may be, or begin, a startup file of level ALWAYS; quick."""
-    return name.lower() in _index().last or _index().pattern.fullmatch(name) is not None
+def may_hold(names: AbstractSet[str]) -> bool:
+    """Whether one of the files and folders of these names, as they stand in one folder, may be a startup file; quick.
+
+    It is one of level ALWAYS, spelled as its program spells it, or is none.
+    """
+    exact, signs = _last_parts()
+    if not names.isdisjoint(exact):
+        return True
+    joined = "\0".join(("", *names, ""))
+    return any(each in joined for each in signs)
+
+
+def begins_at(path: str) -> int | None:
+    """Which part of a path is the first that makes it a startup file of level ALWAYS; None for another file."""
+    parts = [plain(each) for each in path.split("/") if each]
+    return next((start for entry, start in _entries(parts, 0) if entry.level is Level.ALWAYS), None)
 
 
 def _is_always(path: str) -> bool:
@@ -105,8 +120,6 @@ class _Index:
     files: dict[tuple[str, ...], StartupFile]
     folders: dict[tuple[str, ...], StartupFile]
     forms: tuple[tuple[re.Pattern[str], tuple[str, ...], StartupFile], ...]
-    last: frozenset[str]
-    pattern: re.Pattern[str]
 
 
 @lru_cache(maxsize=1)
@@ -121,24 +134,31 @@ def _index() -> _Index:
                 forms.append((re.compile(translate(parts[-1])), parts[:-1], entry))
             else:
                 (folders if pattern.endswith("/") else exact).setdefault(parts, entry)
-    always = [each for each in (*exact.items(), *folders.items()) if each[1].level is Level.ALWAYS]
-    starred = [form.pattern for form, _, entry in forms if entry.level is Level.ALWAYS]
-    together = re.compile("|".join(starred), re.IGNORECASE)
-    return _Index(exact, folders, tuple(forms), frozenset(parts[-1] for parts, _ in always), together)
+    return _Index(exact, folders, tuple(forms))
 
 
-def _entries(parts: Sequence[str], first: int) -> Iterator[StartupFile]:
-    """Those that it is one of; a pattern must end at the part `first` or later."""
+@lru_cache(maxsize=1)
+def _last_parts() -> tuple[frozenset[str], tuple[str, ...]]:
+    """Those of patterns of level ALWAYS; and of those with a `*` the longer half, with what stands beside a name."""
+    always = (each.rstrip("/") for entry in table() if entry.level is Level.ALWAYS for each in entry.patterns)
+    last = {each.rpartition("/")[2] for each in always}
+    halves = [each.partition("*") for each in sorted(last) if "*" in each]
+    return frozenset(last), tuple(f"\0{before}" if before else f"{after}\0" for before, _, after in halves)
+
+
+def _entries(parts: Sequence[str], first: int) -> Iterator[tuple[StartupFile, int]]:
+    """Those that it is one of, each with where its pattern begins; it must end at the part `first` or later."""
     index = _index()
-    found = list[StartupFile]()
+    found = list[tuple[StartupFile, int]]()
     for end in range(first, len(parts)):
         for start in range(max(end - 2, 0), end + 1):
             key = tuple(parts[start : end + 1])
-            found += [index.folders[key]] if key in index.folders else []
-            found += [index.files[key]] if end == len(parts) - 1 and key in index.files else []
+            found += [(index.folders[key], start)] if key in index.folders else []
+            found += [(index.files[key], start)] if end == len(parts) - 1 and key in index.files else []
     if parts and len(parts) > first:
-        found += [entry for form, before, entry in index.forms if _fits(parts, form, before)]
-    yield from sorted(found, key=lambda each: each.level is not Level.ALWAYS)
+        last = len(parts) - 1
+        found += [(entry, last - len(above)) for form, above, entry in index.forms if _fits(parts, form, above)]
+    yield from sorted(found, key=lambda each: each[0].level is not Level.ALWAYS)
 
 
 def _fits(parts: Sequence[str], form: re.Pattern[str], before: tuple[str, ...]) -> bool:

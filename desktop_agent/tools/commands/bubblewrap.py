@@ -64,7 +64,7 @@ def _kept(bounds: Bounds, writable: Path) -> list[str]:
     for each in bounds.pinned:
         options += ["--bind", str(each), str(each)] if writable in each.parents else []
     for each in bounds.read_only:
-        if writable not in each.parents:
+        if writable not in (each, *each.parents):
             continue
         there = ["--ro-bind", str(each), str(each)]
         options += there if each.exists() else ["--tmpfs", str(each), "--remount-ro", str(each)]

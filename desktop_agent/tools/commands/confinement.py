@@ -30,10 +30,13 @@ _ONLINE_ANYWHERE = (
     "names."
 )
 _LOOSE = (
-    "It can still change the permissions and dates of your other files, and the hooks and settings of git repositories "
-    "in the workspace, which git runs without confinement; you are told if it did."
+    "It can still change the permissions and dates of your other files, and what git and other programs run by "
+    "themselves, without confinement, in the workspace; you are told if it did."
 )
-_GIT = "It cannot change the hooks and settings of the git repositories that are in the workspace now."
+_KEPT_THERE = (
+    "It cannot change the hooks and settings of git that are in the workspace now, nor what other programs run by "
+    "themselves there, but for the files that it names and those that git checks out."
+)
 _FREE = "Not confined: it can read, change and send whatever you can."
 _ROOT = (
     "Not confined: this program runs as root, and no confinement holds root. Run it as an ordinary user, so that "
@@ -80,7 +83,7 @@ def bubblewrapped(program: str) -> Confinement:
     command = partial(bubblewrap.command, program)
     # One watches from outside, one is the first process inside.
     holds = _is_ordinary_user()
-    return Confinement("bubblewrap", command, _GIT, holds, ends_all=True, own_processes=2, own_network=True)
+    return Confinement("bubblewrap", command, _KEPT_THERE, holds, ends_all=True, own_processes=2, own_network=True)
 
 
 def landlocked() -> Confinement:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from desktop_agent.tools.answers import without_terminal_commands
 from desktop_agent.tools.commands.aftermath.changes import After, Before, before_command
+from desktop_agent.tools.commands.aftermath.startup import kept_from
 from desktop_agent.tools.commands.bounds import Bounds
 from desktop_agent.tools.commands.confinement import Confinement, count_in
 from desktop_agent.tools.commands.granted_network import GrantedNetwork
@@ -49,11 +50,16 @@ def setting_of(
     way: Confinement,
     network: GrantedNetwork | None = None,
 ) -> Setting:
-    """The workspace is the first, and the line's own temporary folder the last of what it may write."""
+    """The workspace is the first, and the line's own temporary folder the last of what it may write.
+
+    The line is the last word of `argv`.
+    """
     workspace, temporary = bounds.writable[0], bounds.writable[-1]
-    before = before_command(workspace, temporary.stat().st_ctime_ns, with_git=bool(way.name))
-    if (kept := before.guarded) is not None:
-        bounds = replace(bounds, read_only=(*kept.files, *kept.folders), pinned=tuple(kept.pinned))
+    before = before_command(workspace, temporary.stat().st_ctime_ns, with_programs=bool(way.name))
+    if (of_git := before.guarded) is not None:
+        kept = kept_from(argv[-1], folder.relative_to(workspace).as_posix(), workspace, before.seen)
+        pinned = tuple(dict.fromkeys((*of_git.pinned, *kept.pinned)))
+        bounds = replace(bounds, read_only=(*of_git.files, *of_git.folders, *kept.read_only), pinned=pinned)
     if network is not None:
         bounds = replace(bounds, channel=network.channel)
     return Setting(way.command(argv, folder, bounds), folder, environment, way, before, bounds, network)
@@ -98,7 +104,7 @@ async def run_line(setting: Setting, seconds: int, call: RunningCall) -> str:
         raise
     after = await _looked_again(setting, call, files=setting.before.is_small)
     output = shortened(without_terminal_commands(ended.output))
-    notes = (after.of_git, *await _why(setting, output))
+    notes = (after.warning, *await _why(setting, output))
     return _told(ended, output, await _left(setting, ended), notes)
 
 
@@ -120,7 +126,7 @@ async def _why(setting: Setting, output: str) -> tuple[str, ...]:
 async def _done(setting: Setting, ended: list[int], call: RunningCall) -> str:
     """What it had done when it was broken off."""
     after = await _looked_again(setting, call, files=True)
-    return " ".join(each for each in (_processes(setting, ended) + str(after.changes), after.of_git) if each)
+    return " ".join(each for each in (_processes(setting, ended) + str(after.changes), after.warning) if each)
 
 
 async def _looked_again(setting: Setting, call: RunningCall, *, files: bool) -> After:

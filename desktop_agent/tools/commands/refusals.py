@@ -41,15 +41,16 @@ _REFUSALS = (
             (".git/hooks", "read-only file system"),
             (".git/config", "read-only file system"),
         ),
-        "Hooks and settings of git repositories in the workspace are kept from commands, and so are the folders on the "
-        "way to them from being moved: “Device or resource busy” comes from that. Ask the person to do it, or edit the "
-        "file with a file tool.",
+        "Hooks and settings of git repositories in the workspace are kept from commands, and files that other programs "
+        "run by themselves where the line does not name them; so are the folders on the way to them from being moved: "
+        "“Device or resource busy” comes from that. Ask the person to do it, or edit the file with a file tool.",
         _BUBBLEWRAP,
     ),
     _Refusal(
         ("read-only file system", "EROFS"),
         "“Read-only file system” comes from the confinement: a command writes only in the workspace and in $TMPDIR. "
-        "Let it write there, caches and settings of programs too.",
+        "Let it write there, caches and settings of programs too. What programs run by themselves (.vscode/tasks.json, "
+        ".envrc, workflows, hooks) it writes only where the line names that very file; or edit it with a file tool.",
         _BUBBLEWRAP,
     ),
     _Refusal(

@@ -115,7 +115,9 @@ def run_command(
             "Run a line in bash, in a folder of the workspace. The result is its exit code and what it wrote. It gets "
             "no input, and everything that it started is ended with it. It may be able to write only in the "
             "workspace and in $TMPDIR, which is gone afterwards, but not hooks and settings of git (.git/hooks, "
-            ".git/config); it reaches no other hosts than those that are named with hosts, and those by http and https."
+            ".git/config), and other files that programs run by themselves (.vscode/tasks.json, .envrc, workflows) "
+            "only where the line names them; it reaches no other hosts than those that are named with hosts, and those "
+            "by http and https."
         ),
         schema=ModelSchema(RunCommandInput),
         run=run,

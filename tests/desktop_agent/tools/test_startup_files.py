@@ -4,7 +4,7 @@ from desktop_agent.tools.startup_files import (
     Level,
     StartupFile,
     home_files,
-    is_candidate,
+    may_hold,
     names_in,
     startup_file,
     table,
@@ -69,8 +69,9 @@ def test_always_goes_before_the_next_build() -> None:
 @pytest.mark.parametrize("entry", ANYWHERE, ids=lambda each: f"{each.program}, {each.patterns[0]}")
 def test_names_that_are_looked_for_are_quick_to_tell(entry: StartupFile) -> None:
     if entry.level is Level.ALWAYS:
-        assert all(is_candidate(each.rstrip("/").rpartition("/")[2].replace("*", "any")) for each in entry.patterns)
-    assert not is_candidate("module.py")
+        last = [each.rstrip("/").rpartition("/")[2].replace("*", "any") for each in entry.patterns]
+        assert all(may_hold({"README.md", each, "module.py"}) for each in last)
+    assert not may_hold({"README.md", "module.py", "abazel.md", "pth", "any.pth.txt"})
 
 
 LINES = {

@@ -1,4 +1,4 @@
-"""What a command has left behind in the workspace: the files it changed, and what git would run because of it."""
+"""What a command has left behind in the workspace: the files it changed, and what programs would run because of it."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -13,6 +13,7 @@ from desktop_agent.tools.commands.aftermath.repositories import (
     memory_of,
     state_of,
 )
+from desktop_agent.tools.commands.aftermath.startup import startup_words, state_of_startup
 from desktop_agent.tools.commands.aftermath.survey import Survey, survey
 from desktop_agent.vocabulary.tool_calls import FileChanges
 
@@ -64,13 +65,17 @@ _NOTHING = "No file of the workspace was created, changed or deleted."
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """The workspace as it was; `guarded` is None where nobody asks for git. All reads the disk: call it in a thread."""
+    """The workspace as it was; `guarded` is None where nobody asks what programs run of it.
+
+    `state` is what git runs and `startup` what others do. All reads the disk: call it in a thread.
+    """
 
     folder: Path
     since: int
     seen: Survey
     guarded: Guarded | None
     state: dict[Path, str]
+    startup: dict[str, str]
 
     @property
     def is_small(self) -> bool:
@@ -78,13 +83,19 @@ class Before:
         return len(self.seen.entries) <= CHEAP and not self.seen.is_cut
 
     def again(self, check: Callable[[], None] = lambda: None, *, files: bool = True) -> "After":
-        """Look again, for changed `files` or only at what git runs. Raises what `check` raises."""
+        """Look again, for changed `files` or only at what programs run. Raises what `check` raises."""
         now = survey(self.folder, self.since if files else None, check, before=self.seen)
         changes = _changes(self.folder, self.seen, now) if files else None
-        return After(changes, "" if self.guarded is None else self._of_git(now, self.guarded))
+        if self.guarded is None:
+            return After(changes, "")
+        found = _found(self.folder, now)
+        state = state_of_startup(self.folder, now)
+        others = {path: said for path, said in state.items() if found.owner_of(self.folder / path) is None}
+        words = (self._of_git(now, found, self.guarded), startup_words(self.startup, others, MOST_NAMED))
+        return After(changes, " ".join(filter(None, words)))
 
-    def _of_git(self, now: Survey, before: Guarded) -> str:
-        found, known = _found(self.folder, now), before.owners
+    def _of_git(self, now: Survey, found: Guarded, before: Guarded) -> str:
+        known = before.owners
         state = state_of(before) | state_of(found)
         changed, made = set[Path](), set[Path]()
         for place in self.state.keys() | state.keys():
@@ -116,21 +127,21 @@ CHEAP = 20_000
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """What came of it; None where nobody looked. `of_git` is a warning in words, or empty."""
+    """What came of it; None where nobody looked. `warning` is about what programs will run, in words, or empty."""
 
     changes: Changes | None
-    of_git: str
+    warning: str
 
 
-def before_command(folder: Path, since: int, *, with_git: bool) -> Before:
-    """`since`: when the command began, in nanoseconds, as files have it. `with_git`: also at what git runs."""
+def before_command(folder: Path, since: int, *, with_programs: bool) -> Before:
+    """`since`: when the command began, in nanoseconds, as files have it. `with_programs`: also at what they run."""
     seen = survey(folder)
-    if not with_git:
-        return Before(folder, since, seen, None, {})
+    if not with_programs:
+        return Before(folder, since, seen, None, {}, {})
     found, memory = _found(folder, seen), memory_of(folder)
     memory.keep(found)
     memory.is_cut = seen.is_cut or found.is_cut
-    return Before(folder, since, seen, found, state_of(found))
+    return Before(folder, since, seen, found, state_of(found), state_of_startup(folder, seen))
 
 
 def _found(folder: Path, seen: Survey) -> Guarded:

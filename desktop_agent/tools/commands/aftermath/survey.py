@@ -3,13 +3,14 @@
 import os
 import stat
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from itertools import islice
 from pathlib import Path
 
 from desktop_agent.tools.commands.aftermath.listings import Listings
+from desktop_agent.tools.startup_files import begins_at, may_hold
 
 MOST = 200_000
 """Entries that are looked at, those nearest to the top first."""
@@ -41,13 +42,15 @@ class Survey:
     """Paths are relative, those of folders end in a slash, with their kinds. `touched`: changed since the moment asked.
 
     `heavy` are folders that are not looked into, and `repositories` what git would take for one, or may later; for
-    those it is looked in heavy folders too. `is_cut`: there was too much.
+    those it is looked in heavy folders too. `startup` are files and folders of startup files, not in heavy ones.
+    `is_cut`: there was too much.
     """
 
     entries: dict[str, Kind] = field(default_factory=dict[str, Kind])
     touched: set[str] = field(default_factory=set[str])
     heavy: set[str] = field(default_factory=set[str])
     repositories: list[str] = field(default_factory=list[str])
+    startup: list[str] = field(default_factory=list[str])
     is_cut: bool = False
 
 
@@ -85,6 +88,8 @@ def survey(
             waiting.extendleft((f"{here}{each.name}/", True) for each in inside if each.is_dir(follow_symlinks=False))
             _ask(found, folder, (here, *(each for each, _ in waiting)))
             return found
+        # Before a mark of a cache is looked for, which a command may set to hide them.
+        found.startup += _startup_in(here, inside, names)
         if here and not is_heavy and _is_made(here, names, before):
             found.heavy.add(here)
             is_heavy = True
@@ -93,6 +98,14 @@ def survey(
             if inner is not None:
                 waiting.append(inner)
     return found
+
+
+def _startup_in(here: str, inside: Iterable[os.DirEntry[str]], names: set[str]) -> Iterator[str]:
+    for each in inside if may_hold(names) else ():
+        path = f"{here}{each.name}"
+        # What git keeps is looked at in another way, and what programs make anew not at all.
+        if each.name not in _HEAVY and each.name not in _MADE and begins_at(path) is not None:
+            yield f"{path}/" if each.is_dir(follow_symlinks=False) else path
 
 
 def _look_into_heavy(found: Survey, folder: Path, here: str, waiting: deque[tuple[str, bool]]) -> int:

@@ -27,14 +27,17 @@ def test_what_is_said_before_a_command_runs(monkeypatch: pytest.MonkeyPatch) -> 
         "your development tools with their caches and settings, but no other file of yours."
     )
     loose = (
-        "It can still change the permissions and dates of your other files, and the hooks and settings of git "
-        "repositories in the workspace, which git runs without confinement; you are told if it did."
+        "It can still change the permissions and dates of your other files, and what git and other programs run by "
+        "themselves, without confinement, in the workspace; you are told if it did."
     )
-    git = "It cannot change the hooks and settings of the git repositories that are in the workspace now."
+    there = (
+        "It cannot change the hooks and settings of git that are in the workspace now, nor what other programs run by "
+        "themselves there, but for the files that it names and those that git checks out."
+    )
     assert landlocked().title(()) == f"Confined by Landlock. {kept} It has no network. {loose}"
     hosts = ("a.example", "b.example")
     only = "It can reach only a.example, b.example."
-    assert bubblewrapped("/x").title(hosts) == f"Confined by bubblewrap. {kept} {only} {git}"
+    assert bubblewrapped("/x").title(hosts) == f"Confined by bubblewrap. {kept} {only} {there}"
     everywhere = (
         "It may use the whole network, and services of this machine: this system cannot limit it to the hosts that it "
         "names."

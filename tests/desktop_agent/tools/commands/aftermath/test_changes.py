@@ -25,7 +25,7 @@ def changes_by(folder: Path, do: object) -> Changes:
     (folder / ".probe").touch()
     since = (folder / ".probe").stat().st_ctime_ns
     (folder / ".probe").unlink()
-    before = before_command(folder, since, with_git=False)
+    before = before_command(folder, since, with_programs=False)
     do()  # type: ignore[operator]
     found = before.again().changes
     assert found is not None
@@ -199,7 +199,7 @@ def test_looking_again_can_be_stopped(tmp_path: Path) -> None:
         raise Stopped("stopped")
 
     with pytest.raises(Stopped):
-        before_command(tmp_path, 0, with_git=False).again(stop)
+        before_command(tmp_path, 0, with_programs=False).again(stop)
 
 
 def test_bare_repositories_are_found_also_in_heavy_folders(tmp_path: Path) -> None:

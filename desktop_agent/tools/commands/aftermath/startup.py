@@ -1,0 +1,98 @@
+"""Startup files in a workspace: which of them a command shall not write, and which it did write."""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from desktop_agent.tools.commands.aftermath.places import content, is_link, real
+from desktop_agent.tools.commands.aftermath.survey import Survey
+from desktop_agent.tools.startup_files import begins_at, names_in, startup_file
+
+MOST = 1_000
+"""Files that are looked at; each that is kept is a mount, too."""
+# At the beginning of a command. What these check out may be any file that they track, named or not.
+_CHECKS_OUT = re.compile(r"(?:^|[;&|(\n])\s*(?:[A-Za-z_]\w*=\S*\s+)*(?:\S*/)?(?:git|gh|glab|jj|hg|sl)(?=\s|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a command shall not write, and the folders on the way there, each before those in it."""
+
+    read_only: tuple[Path, ...] = ()
+    pinned: tuple[Path, ...] = ()
+
+
+def kept_from(line: str, runs_in: str, folder: Path, seen: Survey) -> Kept:
+    """Of the startup files in a workspace, those that this line shall leave as they are.
+
+    Only where a program looks for them when somebody works in the workspace: at its top, and at that of a repository in
+    it. Elsewhere they are copies, which installing and cleaning up take away.
+    """
+    if _CHECKS_OUT.search(line):
+        return Kept()
+    named = [f"{each}/" for each in names_in(line, runs_in)]
+    tops = {"", *(each.rstrip("/").rpartition("/")[0] + "/" for each in seen.repositories if _is_inside(each))}
+    places: dict[Path, None] = {}
+    pinned: dict[Path, None] = {}
+    for path in _outermost(seen):
+        is_named = any(f"{path.rstrip('/')}/".startswith(each) or each.startswith(path) for each in named)
+        entry = startup_file(path)
+        if is_named or _top_of(path) not in tops or entry is None or entry.is_built:
+            continue
+        place = real(folder / path)
+        if folder in place.parents and len(places) < MOST:
+            places[place] = None
+            pinned |= dict.fromkeys(each for each in reversed(place.parents) if folder in each.parents)
+    return Kept(tuple(places), tuple(pinned))
+
+
+def state_of_startup(folder: Path, seen: Survey) -> dict[str, str]:
+    """What is in each of them, by their paths relative to the workspace."""
+    files = islice((each for path in _outermost(seen) for each in _files_in(folder, path)), MOST)
+    return {path: said for path in files if (said := content(folder / path))}
+
+
+def startup_words(before: dict[str, str], now: dict[str, str], most: int) -> str:
+    """Say which of them a command made or changed; nothing for none."""
+    changed = sorted(path for path, said in now.items() if before.get(path) != said)
+    said = [f"{_shown(path)} ({_whose(path)})" for path in changed[:most]]
+    more = f" and {len(changed) - most:,} more" if len(changed) > most else ""
+    if not said:
+        return ""
+    return f"It wrote what other programs run by themselves, outside of the confinement: {'; '.join(said)}{more}."
+
+
+def _whose(path: str) -> str:
+    entry = startup_file(path)
+    return f"{entry.program}, {entry.when}" if entry is not None else ""
+
+
+def _outermost(seen: Survey) -> Iterator[str]:
+    folders = tuple(each for each in seen.startup if each.endswith("/"))
+    return (each for each in seen.startup if not any(each != other and each.startswith(other) for other in folders))
+
+
+def _top_of(path: str) -> str:
+    """The folder in which the program looks: empty for the workspace, else with a slash at its end."""
+    return "".join(f"{part}/" for part in path.split("/")[: begins_at(path)])
+
+
+def _is_inside(repository: str) -> bool:
+    return "/" in repository.rstrip("/")
+
+
+def _files_in(folder: Path, path: str) -> Iterator[str]:
+    if not path.endswith("/") or is_link(folder / path.rstrip("/")):
+        yield path.rstrip("/")
+        return
+    for above, _, names in os.walk(folder / path):
+        for name in sorted(names):
+            yield (Path(above) / name).relative_to(folder).as_posix()
+
+
+def _shown(path: str) -> str:
+    # A line end in a name would look like another sentence.
+    return "".join(each if each.isprintable() else "\ufffd" for each in path[:200])

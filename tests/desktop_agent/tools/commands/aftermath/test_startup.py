@@ -1,0 +1,217 @@
+"""Files that other programs run by themselves, outside of the confinement: what a confined command can do to them."""
+
+import base64
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.tools.commands.aftermath.startup import kept_from, startup_words, state_of_startup
+from desktop_agent.tools.commands.aftermath.survey import survey
+from desktop_agent.tools.commands.confinement import Confinement
+from desktop_agent.tools.commands.run_command import run_command
+from desktop_agent.tools.startup_files import Level, StartupFile, startup_file, table
+from desktop_agent.tools.tool import RunningCall
+from desktop_agent.tools.workspace import Workspace
+from tests.desktop_agent.tools.commands.aftermath.test_repositories import git, repository
+from tests.desktop_agent.tools.commands.ways import way
+from tests.desktop_agent.tools.test_startup_files import examples
+
+SAID = "It wrote what other programs run by themselves, outside of the confinement:"
+STARTUP = (".vscode/tasks.json", ".envrc", ".github/workflows/ci.yml", ".npmrc", ".husky/pre-commit", ".mcp.json")
+# Written without a word of the line that names the file.
+HIDDEN = "import sys, base64; exec(base64.b64decode(sys.argv[1]))"
+ENTRIES = [each for each in table() if each.level is Level.ALWAYS]
+# What commands make in ordinary work, and what is looked at as git's.
+NOT_LOOKED_AT = (".git/", "git~1/", ".hg/", ".jj/", ".venv/", "venv/", "node_modules/", "pyvenv.cfg")
+
+
+def hidden(code: str) -> str:
+    return f"python3 -c '{HIDDEN}' {base64.b64encode(code.encode()).decode()}"
+
+
+def append(path: str, text: str = "mine") -> str:
+    return hidden(f"open({path!r}, 'a').write({text!r})")
+
+
+class Desk:
+    def __init__(self, workspace: Workspace, confinement: Confinement) -> None:
+        self.folder = workspace.folder
+        self.holds = confinement.name == "bubblewrap"
+        self._tool = run_command(workspace, confinement=lambda: confinement)
+
+    async def run(self, line: str, folder: str = ".") -> str:
+        wanted = self._tool.checked({"command": line, "folder": folder})
+        (part,) = await self._tool.run(wanted, RunningCall("1", lambda _: None))
+        return part.text  # type: ignore[union-attr]
+
+
+@pytest.fixture(params=["bubblewrap", "Landlock"])
+def desk(request: pytest.FixtureRequest, workspace: Workspace) -> Desk:
+    desk = Desk(workspace, way(request.param))
+    for name in STARTUP:
+        (desk.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (desk.folder / name).write_text("theirs\n")
+    return desk
+
+
+@pytest.mark.parametrize("path", STARTUP)
+async def test_what_is_there_is_kept_from_a_line_that_does_not_name_it(desk: Desk, path: str) -> None:
+    said = await desk.run(append(path))
+    if desk.holds:
+        assert (desk.folder / path).read_text() == "theirs\n"
+        assert "Read-only file system" in said
+        assert "only where the line names that very file" in said
+    else:
+        entry = startup_file(path)
+        assert entry is not None
+        assert f"{SAID} {path} ({entry.program}, {entry.when})." in said
+
+
+@pytest.mark.parametrize("path", STARTUP)
+async def test_a_line_that_names_it_writes_it_and_that_is_told(desk: Desk, path: str) -> None:
+    said = await desk.run(f"echo mine >> {path}")
+    assert (desk.folder / path).read_text() == "theirs\nmine\n"
+    assert f"{SAID} {path} (" in said
+    # Whoever may write one may not write another.
+    other = next(each for each in STARTUP if each.partition("/")[0] != path.partition("/")[0])
+    await desk.run(f"true {path}; {append(other)}")
+    assert ((desk.folder / other).read_text() == "theirs\n") is desk.holds
+
+
+async def test_no_way_around(desk: Desk) -> None:
+    for code in (
+        "import os; os.rename('.vscode', 'x'); os.makedirs('.vscode'); open('.vscode/tasks.json', 'w').write('mine')",
+        "import os; os.remove('.envrc'); open('.envrc', 'w').write('mine')",
+        "import os; open('new', 'w').write('mine'); os.replace('new', '.npmrc')",
+        "import os; open('.husky/pre-push', 'w').write('mine')",
+        "import os; os.link('.mcp.json', 'same'); open('same', 'w').write('mine')",
+    ):
+        said = await desk.run(hidden(code))
+        if desk.holds:
+            assert all((desk.folder / each).read_text() == "theirs\n" for each in STARTUP), code
+            assert not (desk.folder / ".husky/pre-push").exists()
+        else:
+            assert SAID in said, code
+
+
+NEW = [".cursor/mcp.json", "sub/.envrc", "conf.d/any.pth", "lefthook.yml", ".idea/startup.xml"]
+
+
+@pytest.mark.parametrize("path", NEW)
+async def test_what_comes_to_be_is_told(desk: Desk, path: str) -> None:
+    folder = str(Path(path).parent)
+    said = await desk.run(
+        hidden(f"import os; os.makedirs({folder!r}, exist_ok=True); open({path!r}, 'w').write('mine')")
+    )
+    assert (desk.folder / path).read_text() == "mine"
+    entry = startup_file(path)
+    assert entry is not None
+    assert f"{SAID} {path} ({entry.program}, {entry.when})." in said
+
+
+async def test_a_mark_of_a_cache_hides_nothing(desk: Desk) -> None:
+    said = await desk.run("mkdir new && touch new/CACHEDIR.TAG && echo x > new/.envrc")
+    assert f"{SAID} new/.envrc (direnv" in said
+
+
+async def test_ordinary_work_says_nothing(desk: Desk) -> None:
+    said = await desk.run("mkdir -p src && echo x > src/main.py && cat .envrc && rm -r src && ls .vscode && touch a")
+    assert "programs" not in said
+    assert "exit code 0" in said
+
+
+async def test_copies_elsewhere_are_taken_away_and_put_there_again(desk: Desk) -> None:
+    for name in ("vendor/lib/.travis.yml", "vendor/lib/.github/workflows/ci.yml", "dist/.npmrc"):
+        (desk.folder / name).parent.mkdir(parents=True)
+        (desk.folder / name).write_text("theirs\n")
+    assert "exit code 0" in await desk.run("rm -r vendor dist")
+    assert not (desk.folder / "vendor").exists()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
+async def test_git_goes_from_branch_to_branch_where_they_differ(desk: Desk) -> None:
+    repository(desk.folder)
+    git(desk.folder, "checkout", "-q", "-b", "other")
+    for name in STARTUP:
+        (desk.folder / name).write_text("on the other\n")
+    (desk.folder / ".circleci").mkdir()
+    (desk.folder / ".circleci/config.yml").write_text("on the other\n")
+    git(desk.folder, "add", ".")
+    git(desk.folder, "commit", "-qm", "second")
+    for line, text in (
+        ("git checkout -q main", "theirs\n"),
+        ("git merge -q other", "on the other\n"),
+        ("git reset -q --hard HEAD~1", "theirs\n"),
+        ("cd . && git switch -q other", "on the other\n"),
+        ("git checkout -q main -- . && git stash -q && git stash pop -q", "theirs\n"),
+    ):
+        said = await desk.run(line)
+        assert "exit code 0" in said, said
+        assert {(desk.folder / each).read_text() for each in STARTUP} == {text}, line
+        if "stash" not in line:
+            assert ".github/workflows/ci.yml (GitHub, Forgejo or Gitea, when it is pushed)" in said
+    assert git(desk.folder, "status", "--porcelain", "-uno").count("\n") == len(STARTUP)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
+async def test_also_at_the_top_of_a_repository_inside(desk: Desk) -> None:
+    inside = repository(desk.folder / "libs/one")
+    (inside / ".envrc").write_text("theirs\n")
+    (desk.folder / "libs/.envrc").write_text("theirs\n")
+    await desk.run(append("libs/one/.envrc"))
+    assert ((inside / ".envrc").read_text() == "theirs\n") is desk.holds
+    assert "libs/.envrc (direnv" in await desk.run(append("libs/.envrc"))
+
+
+async def test_a_line_runs_in_a_folder(desk: Desk) -> None:
+    await desk.run("echo mine >> tasks.json", ".vscode")
+    assert (desk.folder / ".vscode/tasks.json").read_text() == "theirs\nmine\n"
+
+
+async def test_where_a_link_leads_is_kept(desk: Desk) -> None:
+    (desk.folder / "plain.txt").write_text("theirs\n")
+    (desk.folder / "bunfig.toml").symlink_to("plain.txt")
+    await desk.run(append("plain.txt"))
+    assert ((desk.folder / "plain.txt").read_text() == "theirs\n") is desk.holds
+
+
+LINES = {
+    "git checkout main": True,
+    "cd a && git pull": True,
+    "A=b /usr/bin/git stash; ls": True,
+    "gh pr checkout 5": True,
+    "true\n git switch x": True,
+    "python3 git": False,
+    "echo git": False,
+    "make digit": False,
+    "./git-helper x": False,
+    "npm install git": False,
+}
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_which_lines_check_out(line: str, tmp_path: Path) -> None:
+    (tmp_path / ".envrc").touch()
+    assert (kept_from(line, ".", tmp_path, survey(tmp_path)).read_only == ()) is LINES[line]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda each: f"{each.program}, {each.patterns[0]}")
+def test_every_entry_is_kept_or_told(entry: StartupFile, tmp_path: Path) -> None:
+    paths = [each for each in examples(entry) if not each.startswith(NOT_LOOKED_AT)]
+    for path in paths:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    before = state_of_startup(tmp_path, survey(tmp_path))
+    for path in paths:
+        (tmp_path / path).write_text("mine")
+    seen = survey(tmp_path)
+    kept = kept_from("make all", ".", tmp_path, seen)
+    words = startup_words(before, state_of_startup(tmp_path, seen), 100)
+    for path in paths:
+        assert f"{path} ({entry.program}, {entry.when})" in words
+        place = tmp_path / path
+        assert entry.is_built or not {place, *place.parents}.isdisjoint(kept.read_only)
+        assert not entry.is_built or place not in kept.read_only
+        assert place not in kept_from(f"cp a {path}", ".", tmp_path, seen).read_only or "$" in path
+    assert all(os.path.lexists(each) for each in (*kept.read_only, *kept.pinned))
