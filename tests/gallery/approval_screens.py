@@ -61,6 +61,25 @@ async def changed_file(desk: Desk) -> None:
     await ask(desk, writing(1, "jobs/import.py", answers.NEW_FILE))
 
 
+STARTED_WITH_THE_FOLDER = """{
+  "version": "2.0.0",
+  "tasks": [
+    {"label": "watch", "type": "shell", "command": "make watch", "runOptions": {"runOn": "folderOpen"}}
+  ]
+}
+"""
+
+
+@scene("approval-startup-file")
+async def startup_file(desk: Desk) -> None:
+    await ask(desk, writing(1, ".vscode/tasks.json", STARTED_WITH_THE_FOLDER))
+
+
+@scene("approval-startup-file-command")
+async def startup_file_in_a_command(desk: Desk) -> None:
+    await ask(desk, running(1, "sed -i s/v3/v4/ .github/workflows/ci.yml"))
+
+
 @scene("approval-several")
 async def several(desk: Desk) -> None:
     await ask(

@@ -151,7 +151,7 @@ async def test_git_goes_from_branch_to_branch_where_they_differ(desk: Desk) -> N
         assert "exit code 0" in said, said
         assert {(desk.folder / each).read_text() for each in STARTUP} == {text}, line
         if "stash" not in line:
-            assert ".github/workflows/ci.yml (GitHub, Forgejo or Gitea, when it is pushed)" in said
+            assert ".github/workflows/ci.yml (GitHub, when somebody pushes it)" in said
     assert git(desk.folder, "status", "--porcelain", "-uno").count("\n") == len(STARTUP)
 
 
