@@ -27,6 +27,7 @@ _PARTS = {
 }
 # Links in there lead to what git runs.
 _HOOKS = (".git/hooks", ".husky", ".githooks", ".git-hooks")
+_HOOKS_BEGIN = frozenset(each.partition("/")[0] for each in _HOOKS)
 
 
 def startup_places(paths: Iterable[str], workspace: str | None) -> Places:
@@ -55,14 +56,22 @@ def _places(workspace: str, top: Path, settings: tuple[tuple[Path, object], ...]
 
 def _behind_links(top: Path) -> Iterator[tuple[str, StartupFile]]:
     """What links lead to that stand where a program looks."""
-    here = _names_in(top)
-    for entry in table():
-        for pattern in entry.patterns if entry.level is Level.ALWAYS else ():
-            if pattern.partition("/")[0] in here:
-                yield from _led_to(top / pattern, top, entry)
-    for folder in _HOOKS:
-        for name in _names_in(top / folder) if folder.partition("/")[0] in here else ():
+    here = _links_in(top)
+    for first, rest, entry in _looked_for():
+        # Most are not there, and most of those that are have no link on the way.
+        if first in here and (rest or here[first]):
+            yield from _led_to(top / first / rest, top, entry)
+    for folder in _HOOKS if not here.keys().isdisjoint(_HOOKS_BEGIN) else ():
+        links = (name for name, is_link in _links_in(top / folder).items() if is_link)
+        for name in links:
             yield from _led_to(top / folder / name, top, entry_of(".githooks/"))
+
+
+@lru_cache(maxsize=1)
+def _looked_for() -> tuple[tuple[str, str, StartupFile], ...]:
+    """Where programs look, by the first part and the rest of it."""
+    found = ((each.rstrip("/").partition("/"), entry) for entry in table() for each in entry.patterns)
+    return tuple((first, rest, entry) for (first, _, rest), entry in found if entry.level is Level.ALWAYS)
 
 
 def _led_to(place: Path, top: Path, entry: StartupFile) -> Iterator[tuple[str, StartupFile]]:
@@ -71,11 +80,13 @@ def _led_to(place: Path, top: Path, entry: StartupFile) -> Iterator[tuple[str, S
         yield real.as_posix(), entry
 
 
-def _names_in(folder: Path) -> frozenset[str]:
+def _links_in(folder: Path) -> dict[str, bool]:
+    """The names in a folder, and which of them are links; none where it cannot be looked at."""
     try:
-        return frozenset(each.name for each in folder.iterdir())
+        with os.scandir(folder) as entries:
+            return {each.name: each.is_symlink() for each in entries}
     except OSError:
-        return frozenset()
+        return {}
 
 
 def _is_of_repository(path: Path, top: Path) -> bool:
