@@ -134,8 +134,7 @@ def startup_files(case: Case, grounds: Grounds) -> Mapping[str, StartupFile]:
 
 def _named_in(subject: CommandSubject) -> Mapping[str, StartupFile]:
     """Startup files that stand in a line: the confinement lets it write those (see docs/confinement.md)."""
-    files = names_in(subject.line, subject.folder or TOP_FOLDER)
-    return {file: entry for file in files if (entry := startup_file(file)) is not None}
+    return names_in(subject.line, subject.folder or TOP_FOLDER)
 
 
 def _only_looks(line: ParsedLine) -> bool:

@@ -80,14 +80,16 @@ def plain(part: str) -> str:
     return _DROPPED.sub("", part).casefold().partition(":")[0].rstrip(" .")
 
 
-def names_in(line: str, folder: str = ".") -> tuple[str, ...]:
+def names_in(line: str, folder: str = ".") -> Mapping[str, StartupFile]:
     """Startup files of level ALWAYS that stand in a line of a shell, word for word, as paths from the workspace.
 
-    `folder` is where the line runs, relative to the workspace.
+    Also folders that are named for them, such as `.vscode`: what is moved or copied there may be one. `folder` is where
+    the line runs, relative to the workspace.
     """
     words = dict.fromkeys(each for each in _BETWEEN.split(line) if each)
     paths = (each if each.startswith("/") else normpath(f"{folder}/{each}") for each in words)
-    return tuple(each for each in paths if _is_always(each))
+    found = ((each, startup_file(each) or _folders_of_files().get(plain(each.rpartition("/")[2]))) for each in paths)
+    return {path: entry for path, entry in found if entry is not None and entry.level is Level.ALWAYS}
 
 
 def may_hold(names: AbstractSet[str]) -> bool:
@@ -108,9 +110,12 @@ def begins_at(path: str) -> int | None:
     return next((start for entry, start in _entries(parts, 0) if entry.level is Level.ALWAYS), None)
 
 
-def _is_always(path: str) -> bool:
-    entry = startup_file(path)
-    return entry is not None and entry.level is Level.ALWAYS
+@lru_cache(maxsize=1)
+def _folders_of_files() -> Mapping[str, StartupFile]:
+    """Hidden folders in which startup files of level ALWAYS lie."""
+    always = [(each.casefold(), entry) for entry in table() if entry.level is Level.ALWAYS for each in entry.patterns]
+    within = ((each.partition("/"), entry) for each, entry in always)
+    return {first: entry for (first, _, rest), entry in reversed([*within]) if rest and first.startswith(".")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,21 @@ async def test_it_is_not_moved_there_nor_edited_nor_deleted_unasked(trick: str, 
         assert place.read_text() == "theirs"
 
 
+@pytest.mark.parametrize("target", [".git", ".husky", ".vscode"])
+async def test_no_folder_is_moved_to_where_a_program_looks(target: str, tmp_path: Path) -> None:
+    move = call("move_file", source="innocent", target=target)
+    async with Trial(tmp_path, move, run(f"mv innocent {target}", "line")) as trial:
+        (trial.work / "innocent" / "hooks").mkdir(parents=True)
+        (trial.work / "innocent" / "hooks" / "pre-commit").write_text("mine")
+        trial.rules = (allows("run_command", CommandPattern(words=("mv",))),)
+        trial.edits = True
+        await trial.play()
+        # Folders are moved by commands alone.
+        assert set(trial.started) <= {ATTACK}
+        assert "line" in trial.asked
+        assert not (trial.work / target).exists()
+
+
 async def test_plan_mode_denies_it(tmp_path: Path) -> None:
     async with Trial(tmp_path, write(".envrc")) as trial:
         trial.prepare = lambda session: session.standing.set_mode(PLAN_MODE)

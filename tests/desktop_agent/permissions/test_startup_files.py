@@ -183,11 +183,12 @@ def test_a_line_that_names_it_is_asked_about(entry: StartupFile, make_open_tool:
         assert entry.sentence(path) in found.reasons
 
 
-WRITES_OR_MAY = ["sed -i s/a/b/ .envrc", "make .envrc", "cat .envrc && make x", "mv conf .husky", "cp a ./.envrc"]
+WRITES_OR_MAY = ["sed -i s/a/b/ .envrc", "make .envrc", "cat .envrc && make x", "cp a ./.envrc"]
+MOVES = ["mv conf .husky", "mv conf .vscode"]
 ONLY_LOOKS = ["cat .envrc", "git add .github/workflows/ci.yml", "git diff .envrc && cat .vscode/tasks.json", "cp a b"]
 
 
-@pytest.mark.parametrize("text", WRITES_OR_MAY)
+@pytest.mark.parametrize("text", [*WRITES_OR_MAY, *MOVES])
 def test_a_line_that_may_write_it(text: str, make_open_tool: MakeTool) -> None:
     found = line(make_open_tool, text)
     assert isinstance(found, Ask)

@@ -80,19 +80,22 @@ LINES = {
     "tee '.husky/pre-commit' <a": [".husky/pre-commit"],
     "f=.envrc; sed -i s/a/b/ .github/workflows/": [".envrc", ".github/workflows"],
     "python -c \"open('.envrc', 'w')\"": [".envrc"],
-    "cp tasks.json .vscode": [],
+    "cp tasks.json .vscode/": [".vscode"],
+    "mv ci.yml .github": [".github"],
+    "mv tasks.json src/hooks": [],
     "make all": [],
 }
 
 
 @pytest.mark.parametrize("line", LINES)
 def test_what_a_line_names(line: str) -> None:
-    assert names_in(line) == tuple(LINES[line])
+    assert list(names_in(line)) == LINES[line]
 
 
 def test_what_a_line_names_is_said_from_the_workspace() -> None:
-    assert names_in("cp a tasks.json", ".vscode") == (".vscode/tasks.json",)
-    assert names_in("cp a ../.envrc", "src") == (".envrc",)
+    assert list(names_in("cp a tasks.json", ".vscode")) == [".vscode/tasks.json"]
+    assert list(names_in("cp a ../.envrc", "src")) == [".envrc"]
+    assert names_in("mv conf .vscode")[".vscode"].program == "VS Code"
 
 
 def test_a_home_folder_has_names_of_its_own() -> None:
