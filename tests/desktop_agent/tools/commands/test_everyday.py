@@ -1,5 +1,6 @@
 """Ordinary work of a developer, done for real in the confinement that lets most of it be done."""
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -9,7 +10,9 @@ import pytest
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
+from tests.desktop_agent.tools.commands.everyday_builds import PROJECTS
 from tests.desktop_agent.tools.commands.ways import way
+from tests.frame.unprivileged import run_unprivileged
 
 PYTHON = str(Path(sys.executable).resolve())
 SERVE = """
@@ -33,8 +36,8 @@ def needs(program: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(missing, reason=f"there is no {program} here")
 
 
-async def done(workspace: Workspace, line: str) -> str:
-    tool = run_command(workspace, confinement=lambda: way("bubblewrap"))
+async def done(workspace: Workspace, line: str, confinement: str = "bubblewrap") -> str:
+    tool = run_command(workspace, confinement=lambda: way(confinement))
     (part,) = await tool.run(tool.checked({"command": line}), RunningCall("1", lambda _: None))
     return part.text  # type: ignore[union-attr]
 
@@ -108,4 +111,42 @@ async def test_archives_pipes_and_processes(workspace: Workspace) -> None:
     told = await done(
         workspace, "echo x >a; tar czf a.tgz a && rm a && tar xzf a.tgz && diff <(cat a) <(echo x); ps | wc -l"
     )
+    assert told.endswith("[exit code 0.]")
+
+
+NEEDED = {"repository": ["git"], "package": ["npm"], "library": ["make", "cc"], "tools_of_the_home_folder": ["git"]}
+
+
+@pytest.mark.parametrize("confinement", ["bubblewrap", "Landlock"])
+@pytest.mark.parametrize("project", PROJECTS)
+def test_a_project_is_built_by_a_user_without_rights(project: str, confinement: str) -> None:
+    way(confinement)
+    missing = [name for name in NEEDED.get(project, ()) if shutil.which(name, path="/usr/bin:/usr/local/bin") is None]
+    if missing:
+        pytest.skip(f"there is no {missing[0]} here")
+    module = "tests.desktop_agent.tools.commands.everyday_builds"
+    told = run_unprivileged(module, confinement, project, timeout=400)
+    assert told.stdout.endswith("built\n[exit code 0.]"), told.stdout + told.stderr
+
+
+@pytest.mark.parametrize("confinement", ["bubblewrap", "Landlock"])
+async def test_cargo_from_the_home_folder(
+    workspace: Workspace, confinement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pwd
+
+    # The real one: only there may a toolchain lie.
+    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    if not (home / ".cargo/bin/cargo").exists():
+        pytest.skip("there is no cargo in the home folder")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("PATH", f"{home}/.cargo/bin:/usr/bin:/bin")
+    (workspace.folder / "src").mkdir()
+    (workspace.folder / "Cargo.toml").write_text('[package]\nname = "p"\nversion = "1.0.0"\nedition = "2021"\n')
+    (workspace.folder / "src/main.rs").write_text(
+        'fn main() { println!("made"); }\n#[test]\nfn it() { assert_eq!(6 * 7, 42); }\n'
+    )
+    told = await done(workspace, "cargo build -q --offline && target/debug/p && cargo test -q --offline", confinement)
+    assert told.startswith("made\n")
+    assert "1 passed" in told
     assert told.endswith("[exit code 0.]")

@@ -4,7 +4,7 @@ import errno
 
 import pytest
 
-from desktop_agent.tools.commands.system_calls import steps
+from desktop_agent.tools.commands.system_calls import _tables, steps
 from desktop_agent.tools.confining.call_filter import ALLOW, ARCHITECTURES, REFUSE, X32
 from tests.desktop_agent.tools.confining.filters import answer
 
@@ -43,3 +43,52 @@ def test_ways_around_it_are_closed(machine: str) -> None:
 def test_it_is_not_known_for_every_machine() -> None:
     with pytest.raises(OSError, match="riscv64"):
         steps("riscv64", internet=True, in_namespaces=True)
+
+
+# mount, keyctl, clone3, add_key, setns, open_by_handle_at, bpf; then shmget, mq_open, setxattr.
+REFUSED = {
+    "x86_64": {165: "EPERM", 250: "ENOSYS", 435: "ENOSYS", 248: "ENOSYS", 308: "EPERM", 304: "EPERM", 321: "EPERM"},
+    "aarch64": {40: "EPERM", 219: "ENOSYS", 435: "ENOSYS", 217: "ENOSYS", 268: "EPERM", 265: "EPERM", 280: "EPERM"},
+}
+SHARED = {
+    "x86_64": {29: "ENOSYS", 240: "ENOSYS", 188: "EOPNOTSUPP"},
+    "aarch64": {194: "ENOSYS", 180: "ENOSYS", 5: "EOPNOTSUPP"},
+}
+CALLS = {"x86_64": (56, 272, 16, 302, 141, 101), "aarch64": (220, 97, 29, 261, 140, 117)}
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+@pytest.mark.parametrize("in_namespaces", [True, False])
+def test_calls_past_files_are_refused(machine: str, *, in_namespaces: bool) -> None:
+    made, code = steps(machine, internet=False, in_namespaces=in_namespaces), ARCHITECTURES[machine]
+    for call, error in REFUSED[machine].items():
+        assert answer(made, code, call) == REFUSE | getattr(errno, error)
+    for call, error in SHARED[machine].items():
+        assert answer(made, code, call) == (ALLOW if in_namespaces else REFUSE | getattr(errno, error))
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_calls_are_refused_by_what_they_ask_for(machine: str) -> None:
+    made, code = steps(machine, internet=False, in_namespaces=False), ARCHITECTURES[machine]
+    clone, unshare, ioctl, prlimit, priority, ptrace = CALLS[machine]
+    refused = REFUSE | errno.EPERM
+    for flag in (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000):
+        assert answer(made, code, clone, flag | 17) == answer(made, code, unshare, flag) == refused
+    # As a thread is made, and as a process is; a table of files of its own.
+    for call, flags in ((clone, 0x3D0F00), (clone, 0x1200011), (unshare, 0x400)):
+        assert answer(made, code, call, flags) == ALLOW
+    for asked, expected in ((0x5412, refused), (0x541C, refused), (2**32 + 0x5412, refused), (0x5401, ALLOW)):
+        assert answer(made, code, ioctl, 0, asked) == expected
+    assert (answer(made, code, prlimit, 0), answer(made, code, prlimit, 1)) == (ALLOW, refused)
+    for which, who, expected in ((0, 0, ALLOW), (1, 0, ALLOW), (0, 7, refused), (2, 0, refused)):
+        assert answer(made, code, priority, which, who) == expected
+    # Debuggers and the sanitizers of compilers trace their own processes; others are out of reach anyway.
+    assert answer(made, code, ptrace) == ALLOW
+
+
+def test_every_call_of_the_table_is_of_both_machines() -> None:
+    for tables in _tables().values():
+        for calls in tables.values():
+            assert all(len(numbers) == 2 for numbers in calls.values())
+    numbers = [one for tables in _tables().values() for calls in tables.values() for one, _ in calls.values()]
+    assert len(numbers) == len(set(numbers))

@@ -1,0 +1,27 @@
+"""Nothing that the approval dialog claims of a confinement is untrue, as far as some hundred probes tell."""
+
+import os
+import shutil
+import sys
+
+import pytest
+
+from desktop_agent.tools.commands.landlock import is_known
+from tests.escape.confinement_probes.table import ALL, WORDS, run, table
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux has confinements"),
+    pytest.mark.skipif(sys.platform == "linux" and os.geteuid() != 0, reason="only root may fill other home folders"),
+]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_nothing_gets_out_that_is_claimed_to_be_held(name: str) -> None:
+    if "Landlock" in name and not is_known():
+        pytest.skip("this kernel has no Landlock")
+    if "Landlock" not in name and shutil.which("bwrap") is None:
+        pytest.skip("bubblewrap is not installed")
+    outcome = run(name)
+    assert len(outcome.tried) > 100
+    assert {claim for claim, _ in outcome.tried} == set(WORDS)
+    assert outcome.broken == [], table(outcome)
