@@ -160,6 +160,19 @@ PROGRAMS: Mapping[str, Harmless] = {
         "passWithNoTests updateSnapshot onlyChanged detectOpenHandles forceExit colors listTests json",
     ),
     "vitest": _inside("u", "t", "run silent bail passWithNoTests update testNamePattern coverage no-coverage"),
+    "mocha": _inside("b", "g", "grep bail recursive timeout parallel forbid-only exit color no-color retries invert"),
+    "rspec": _inside(
+        "cb", "fet", "format color no-color fail-fast only-failures next-failure tag example profile seed order dry-run"
+    ),
+    "phpunit": _inside(
+        long="filter testsuite group exclude-group colors verbose stop-on-failure stop-on-error testdox list-tests "
+        "no-coverage order-by debug"
+    ),
+    "ctest": _inside(
+        "VQN",
+        "RELj",
+        "output-on-failure verbose rerun-failed test-dir parallel progress stop-on-failure timeout show-only",
+    ),
     "tsc": Harmless(
         "bp",
         long=listed("noEmit build project incremental pretty skipLibCheck strict listFiles version"),

@@ -96,6 +96,8 @@ COMMANDS: list[tuple[str, tuple[str, ...] | None]] = [
     ("npm exec a", None),
     # programs of which nothing is known
     ("hg status", None),
+    ("nm --plugin x a", None),
+    ("cloc --extract-with=x .", None),
     ("pulumi up", None),
     ("heroku pg:reset", None),
     ("mkfs.ext4 /dev/x", None),

@@ -27,10 +27,10 @@ START_NOTHING = listed(
 )
 # Whatever stands behind their names, they do what their names say, with what is in the folder, or are asked about.
 SAY_ALL = START_NOTHING | listed(
-    "pytest jest vitest mocha karma ctest phpunit rspec tsc mypy pylint flake8 black isort pyright basedpyright "
-    "pyflakes pycodestyle pydocstyle bandit vulture eslint prettier stylelint shellcheck hadolint yamllint "
-    "markdownlint actionlint codespell rubocop clang-format gofmt rustfmt find fd fdfind ag bat batcat xxd shuf "
-    "iconv yq split zip zipinfo gcc g++ cc c++ clang clang++ cpio sdiff diff3 strings nm objdump readelf size md5 "
-    "md5sum sha1sum sha512sum cksum b2sum cal expr column fold fmt join paste rev tsort unexpand expand od hexdump "
-    "free uptime lscpu lsblk lsof nproc printenv locale tty groups who w pgrep pstree tokei cloc scc"
+    "pytest jest vitest mocha ctest phpunit rspec tsc mypy pylint flake8 black isort pyright basedpyright pyflakes "
+    "pycodestyle pydocstyle bandit vulture eslint prettier shellcheck hadolint yamllint codespell clang-format gofmt "
+    "rustfmt find fd fdfind ag bat batcat xxd shuf iconv yq split zip zipinfo gcc g++ cc c++ clang clang++ cpio "
+    "sdiff diff3 strings md5 md5sum sha1sum sha512sum cksum b2sum cal expr column fold fmt join paste rev tsort "
+    "unexpand expand od hexdump free uptime lscpu lsblk lsof nproc printenv locale tty groups who w pgrep pstree "
+    "tokei scc"
 )
