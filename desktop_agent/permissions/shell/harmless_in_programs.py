@@ -77,6 +77,13 @@ PROGRAMS: Mapping[str, Harmless] = {
         "human-numeric-sort numeric-sort random-sort reverse sort version-sort batch-size check debug key merge stable "
         "buffer-size field-separator parallel unique zero-terminated",
     ),
+    "touch": _inside("acm", "", "no-create"),
+    "mkdir": _inside("pv", "m", "parents verbose mode"),
+    # With a word of its own it gives the machine another name; with figures alone `date` sets the clock.
+    "hostname": Harmless("fisdIA", operands=0),
+    "date": Harmless(
+        "uR", "dIr", listed("utc date iso-8601 rfc-3339 rfc-email reference"), never=re.compile(r"^\d[\d.]*$")
+    ),
     "find": Harmless(words=_FINDS),
     "rg": harmless(
         "abcFHhiIlLnNopPqsSuUvVwx0.",

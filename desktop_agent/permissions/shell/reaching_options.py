@@ -17,7 +17,8 @@ _Word = tuple[str | None, str]
 # What it may become when it is expanded begins as it is written, and is one word.
 _NO_OPTION = re.compile(r"[\w./~][^$`]*")
 # Names of which some letters are left open, and no part of which may become `..`.
-_STAYS_INSIDE = re.compile(r"(?!.*/\.)(?:\./)?\w[\w./*?-]*|[*?][\w.*?-]*")
+_ONE_OF = r"\{\w[\w-]*(?:,\w[\w-]*)*\}"
+_STAYS_INSIDE = re.compile(rf"(?!.*/\.)(?:\./)?\w(?:[\w./*?-]|{_ONE_OF})*|[*?][\w.*?-]*")
 _VERSION = re.compile(r"[-.]?\d[\d.]*$")
 
 
