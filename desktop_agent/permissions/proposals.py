@@ -29,7 +29,6 @@ from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import (
     ArgumentsPattern,
     CommandPattern,
-    CommandsPattern,
     CommandSubject,
     HostPattern,
     HostSubject,
@@ -79,8 +78,6 @@ def proposals(
     exact = ArgumentsPattern(digest=digest)
     if not patterns:
         patterns = [exact] if Effect.EXECUTE in tool.effects else [exact, None]
-    elif all(isinstance(each, CommandsPattern) for each in patterns):
-        patterns.append(exact)
     if (rule := _of_files(tool, patterns, workspace)) is not None:
         return (rule,)
     scopes = [(RuleScope.WORKSPACE, workspace)] if workspace is not None else []
@@ -158,7 +155,8 @@ def _of_command(command: Command, bundles: Sequence[Pattern], folder: str) -> It
     if first:
         yield CommandPattern(words=first, folder=folder)
     yield from bundles
-    if len(literal) == len(command.words) and not _is_set_up(command):
+    # Only for want of another: whoever allows one line for good is asked about the next one like it.
+    if not first and not bundles and len(literal) == len(command.words) and not _is_set_up(command):
         yield CommandPattern(words=literal, exact=True, folder=folder)
 
 

@@ -5,7 +5,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -64,6 +64,15 @@ class RunCommandInput(BaseModel):
     )
 
 
+_DESCRIPTION = (
+    "Run a line in bash, in a folder of the workspace. The result is its exit code and what it wrote. It gets no "
+    "input, and everything that it started is ended with it. It may be able to write only in the workspace and in "
+    "$TMPDIR, which is gone afterwards, but not hooks and settings of git (.git/hooks, .git/config), and other files "
+    "that programs run by themselves (.vscode/tasks.json, .envrc, workflows) only where the line names them; it "
+    "reaches no other hosts than those that are named with hosts, and those by http and https."
+)
+
+
 def run_command(
     workspace: Workspace,
     own_folders: tuple[Path, ...] = (),
@@ -76,74 +85,84 @@ def run_command(
 
     `private_hosts` are names that may lead into a private network; `resolve` finds the addresses of hosts.
     """
-
-    def set_up(
-        wanted: RunCommandInput, temporary: Path, way: Confinement, network: GrantedNetwork | None, *, only_reads: bool
-    ) -> Setting:
-        folder = _folder(workspace, wanted.folder)
-        bounds = bounds_for(workspace.folder, temporary, own_folders, network=bool(wanted.hosts))
-        bounds = replace(bounds, only_reads=only_reads)
-        environment = environment_of_command(os.environ, temporary, network=bool(wanted.hosts), only_reads=only_reads)
-        if network is not None:
-            environment |= proxy_environment(wanted.hosts)
-        return setting_of((_shell(), "-c", wanted.command), folder, environment, bounds, way, network)
-
-    async def run(wanted: RunCommandInput, call: RunningCall) -> tuple[Text, ...]:
-        call.so_far(_NOT_STARTED)
-        made: list[Path] = []
-        try:
-            await in_thread(lambda _sign: made.append(_made()))
-            way = await in_thread(lambda _sign: confinement())
-            async with granted_network(wanted.hosts if way.own_network else (), private_hosts, resolve) as network:
-                only_reads = call.is_read_only
-                setting = await in_thread(lambda _sign: set_up(wanted, made[0], way, network, only_reads=only_reads))
-                return (Text(text=await run_line(setting, wanted.timeout_seconds, call)),)
-        finally:
-            await in_thread(lambda _sign: _removed(made))
-
-    def look(wanted: RunCommandInput) -> Preview:
-        folder, way = _folder(workspace, wanted.folder), confinement()
-        title = _title(workspace, way, wanted.hosts)
-        return CommandPreview(wanted.command, str(folder), title, hosts=tuple(wanted.hosts), only_hosts=way.own_network)
-
-    async def preview(wanted: RunCommandInput) -> Preview:
-        return await in_thread(lambda _sign: look(wanted))
-
+    commands = _Commands(workspace, own_folders, private_hosts, confinement, resolve)
     return Tool(
         name="run_command",
-        description=(
-            "Run a line in bash, in a folder of the workspace. The result is its exit code and what it wrote. It gets "
-            "no input, and everything that it started is ended with it. It may be able to write only in the "
-            "workspace and in $TMPDIR, which is gone afterwards, but not hooks and settings of git (.git/hooks, "
-            ".git/config), and other files that programs run by themselves (.vscode/tasks.json, .envrc, workflows) "
-            "only where the line names them; it reaches no other hosts than those that are named with hosts, and those "
-            "by http and https."
-        ),
+        description=_DESCRIPTION,
         schema=ModelSchema(RunCommandInput),
-        run=run,
+        run=commands.run,
         tool_class=ToolClass.MUTATING,
         effects=frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE, Effect.NETWORK}),
-        preview=preview,
-        subjects=lambda wanted: _subjects(workspace, wanted, confinement),
+        preview=commands.preview,
+        subjects=commands.subjects,
         brings=lambda wanted: _outsider(wanted) if wanted.hosts else None,
         timeout=MOST_SECONDS + _AROUND,
         scope=str(workspace.folder),
     )
 
 
-async def _subjects(
-    workspace: Workspace, wanted: RunCommandInput, confinement: Callable[[], Confinement]
-) -> tuple[Subject, ...]:
-    # A rule that allows a command without hosts must not allow it with.
-    folder = await relative_of(workspace, wanted.folder)
-    # The first time it is tried, which takes a moment.
-    way = await in_thread(lambda _sign: confinement())
-    if not wanted.hosts:
-        return (CommandSubject(wanted.command, folder, is_sandboxed=way.holds),)
-    # To rules a host is the same at every port.
-    named = tuple(dict.fromkeys(granted_host(each).host for each in wanted.hosts))
-    hosts = named if way.own_network else (*named, ANY_HOST)
-    return (CommandSubject(wanted.command, folder), *map(HostSubject, hosts))
+@dataclass(frozen=True)
+class _Commands:
+    """What the tool does, in one workspace. The fields are as in `run_command`."""
+
+    workspace: Workspace
+    own_folders: tuple[Path, ...]
+    private_hosts: Callable[[], frozenset[str]]
+    confinement: Callable[[], Confinement]
+    resolve: "Resolver | None"
+
+    async def run(self, wanted: RunCommandInput, call: RunningCall) -> tuple[Text, ...]:
+        call.so_far(_NOT_STARTED)
+        made: list[Path] = []
+        try:
+            await in_thread(lambda _sign: made.append(_made()))
+            way = await in_thread(lambda _sign: self.confinement())
+            hosts = wanted.hosts if way.own_network else ()
+            async with granted_network(hosts, self.private_hosts, self.resolve) as network:
+                only_reads = call.is_read_only
+                setting = await in_thread(
+                    lambda _sign: self._set_up(wanted, made[0], way, network, only_reads=only_reads)
+                )
+                return (Text(text=await run_line(setting, wanted.timeout_seconds, call)),)
+        finally:
+            await in_thread(lambda _sign: _removed(made))
+
+    async def preview(self, wanted: RunCommandInput) -> Preview:
+        return await in_thread(lambda _sign: self._look(wanted))
+
+    async def subjects(self, wanted: RunCommandInput) -> tuple[Subject, ...]:
+        # A rule that allows a command without hosts must not allow it with.
+        folder = await relative_of(self.workspace, wanted.folder)
+        # The first time it is tried, which takes a moment.
+        way = await in_thread(lambda _sign: self.confinement())
+        if not wanted.hosts:
+            return (CommandSubject(wanted.command, folder, is_sandboxed=way.holds),)
+        # To rules a host is the same at every port.
+        named = tuple(dict.fromkeys(granted_host(each).host for each in wanted.hosts))
+        hosts = named if way.own_network else (*named, ANY_HOST)
+        return (CommandSubject(wanted.command, folder), *map(HostSubject, hosts))
+
+    def _set_up(
+        self,
+        wanted: RunCommandInput,
+        temporary: Path,
+        way: Confinement,
+        network: GrantedNetwork | None,
+        *,
+        only_reads: bool,
+    ) -> Setting:
+        folder, has_network = _folder(self.workspace, wanted.folder), bool(wanted.hosts)
+        bounds = bounds_for(self.workspace.folder, temporary, self.own_folders, network=has_network)
+        bounds = replace(bounds, only_reads=only_reads)
+        environment = environment_of_command(os.environ, temporary, network=has_network, only_reads=only_reads)
+        if network is not None:
+            environment |= proxy_environment(wanted.hosts)
+        return setting_of((_shell(), "-c", wanted.command), folder, environment, bounds, way, network)
+
+    def _look(self, wanted: RunCommandInput) -> Preview:
+        folder, way = _folder(self.workspace, wanted.folder), self.confinement()
+        title = _title(self.workspace, way, wanted.hosts)
+        return CommandPreview(wanted.command, str(folder), title, hosts=tuple(wanted.hosts), only_hosts=way.own_network)
 
 
 def _outsider(wanted: RunCommandInput) -> UntrustedSource:

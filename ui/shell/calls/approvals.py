@@ -148,8 +148,8 @@ def _pending(call: WaitingCall, workspace: str) -> PendingApproval:
     )
 
 
-def _breadth(rule: Rule) -> tuple[bool, int, int]:
-    """What grows with what a rule allows: where it holds, which calls, of how many tools."""
+def _breadth(rule: Rule) -> tuple[bool, bool, int, int]:
+    """What grows with what a rule allows: where it holds, what it trusts, which calls, of how many tools."""
     match rule.pattern:
         case ArgumentsPattern() | CommandPattern(exact=True):
             calls = 0
@@ -159,4 +159,4 @@ def _breadth(rule: Rule) -> tuple[bool, int, int]:
             calls = 2
         case None:
             calls = 3
-    return rule.workspace is None, calls, len(rule.tools)
+    return rule.workspace is None, rule.trusts, calls, len(rule.tools)
