@@ -35,6 +35,7 @@ _LONGEST_FILE = 1 << 18
 # What the line's variables hold would run something if it were read once more.
 _VARIABLES = {
     "x": "z[$(evil)]",
+    "n": "1 evil 2",
     "y": "-v z[$(evil)] ; evil",
     "HOME": WORKING_FOLDER,
     "LANG": "C.UTF-8",
@@ -166,7 +167,7 @@ def _walls(folder: Path, locale: str) -> list[str]:
         walls += ["--ro-bind", str(file.resolve()), f"/.box/real/{name}"]
     walls += ["--dir", WORKING_FOLDER, "--dir", "/tmp"]
     given = environment_of_command({**_VARIABLES, "LANG": locale}, Path("/tmp"), network=False)
-    given |= {name: _VARIABLES[name] for name in ("x", "y")}
+    given |= {name: _VARIABLES[name] for name in ("n", "x", "y")}
     given |= {"BASH_XTRACEFD": "63", "SHELLOPTS": "braceexpand:hashall:interactive-comments:xtrace", "PS4": MARK}
     given["BASH_FUNC_command_not_found_handle%%"] = _HANDLER
     for name, value in given.items():

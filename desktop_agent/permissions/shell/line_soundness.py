@@ -34,8 +34,11 @@ _STRAY_IN_WORD = re.compile(r"(?<!\\)(?:\\\\)*[\s;&|()<>]|\\\n")
 _PLAIN_DELIMITER = re.compile(r"('?)([A-Za-z0-9_]+)\1")
 # Only plain reads: what may run code or set something on the way is another matter.
 _PLAIN_EXPANSION = re.compile(
-    r"\$\{(?:#?(?:[A-Za-z_][A-Za-z0-9_]*(?:\[(?:[0-9]+|[@*])\])?|[0-9]+|[@*#?$!-])|(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+)(?::?[-+]|%%?|##?)[\w./,:@%+*?-]*)\}",
-    re.ASCII,
+    r"""\$\{(?:
+        \#? (?: [A-Za-z_]\w* (?:\[(?:[0-9]+|[@*])\])? | [0-9]+ | [@*\#?$!-] )
+        | (?: [A-Za-z_]\w* | [0-9]+ ) (?: :?[-+] | %%? | \#\#? ) [\w./,:@%+*?-]*
+    )\}""",
+    re.ASCII | re.VERBOSE,
 )
 # A name in a sum may hold a subscript, and that may run a command.
 _PLAIN_SUM = re.compile(r"\$\(\([0-9 +*/%-]+\)\)", re.ASCII)
@@ -211,9 +214,12 @@ def _has_seen_expansions(node: "Node", source: bytes) -> bool:
 
 
 def _has_one_level(node: "Node", source: bytes) -> bool:
-    """Between backticks the shell takes one layer of backslashes away before it reads."""
-    text = text_of(node, source)
-    return not text.lstrip().startswith("`") or "\\" not in text
+    """Between backticks the shell takes one layer of backslashes away before it reads.
+
+    In a string bash looks for braces as if each quote between the backticks ended it.
+    """
+    text = text_of(node, source).lstrip()
+    return not text.startswith("`") or ("\\" not in text and not ('"' in text and _stands_in_string(node)))
 
 
 def _is_redirected_as_read(node: "Node", source: bytes) -> bool:

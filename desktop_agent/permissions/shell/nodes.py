@@ -35,11 +35,11 @@ _ESCAPED = re.compile(r"\\(\n|.)", re.DOTALL)
 _ESCAPED_IN_STRING = re.compile(r'\\([\n$`"\\])')
 # Patterns of file names, braces, and a home folder at the start of a path.
 _EXPANDED = re.compile(r"[*?\[]|\{(?!\})|[@+!]\(|(?:^|[=:])~")
-# POSIX, "Environment Variables": names in lower case are left to applications; the proxies are the known exception.
 # A shell runs what stands in these when it looks at them, or does sums with what they are set to (bash(1), "Shell
 # Variables"); the options of a shell that is started decide how it reads.
 _LIVE_NAMES = listed("BASH_ENV PS4 SHELLOPTS BASHOPTS RANDOM SRANDOM HISTCMD OPTIND SECONDS BASHPID")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# POSIX, "Environment Variables": names in lower case are left to applications; the proxies are the known exception.
 _OWN_NAME = re.compile(r"[a-z][a-z0-9_]*(?<!_proxy)")
 
 

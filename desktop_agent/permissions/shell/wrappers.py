@@ -167,9 +167,13 @@ class _Walk:
         name, has_value, _ = word.partition("=")
         self.is_plain = False
         if name in self.options.long_valued:
-            self.at += 0 if has_value else 1
-            return True
+            return bool(has_value) or self._value()
         return name in self.options.long and not has_value
+
+    def _value(self) -> bool:
+        """Go on behind the value of an option. One that cannot be told may be split into several words."""
+        self.at += 1
+        return self.at > len(self.words) or self.words[self.at - 1] is not None
 
     def _letters(self, letters: str) -> bool:
         for position, letter in enumerate(letters):
@@ -178,9 +182,7 @@ class _Walk:
             if letter in self.options.idle:
                 self.is_idle = True
             if letter in self.options.valued:
-                if position + 1 == len(letters):
-                    self.at += 1
-                return True
+                return position + 1 < len(letters) or self._value()
             if letter not in self.options.flags:
                 return False
         return True

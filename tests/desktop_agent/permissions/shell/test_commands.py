@@ -249,6 +249,7 @@ NOT_UNDERSTOOD = [
     'cat `cat "\\$(b)"`',
     'cat `cat "\\`b x\\`"`',
     "cat `cat \\\\\\; b x`",
+    'a "`b "{c,d}"`"',
     # What touches an assignment belongs to it.
     "x=$x\\echo b",
     "x=a}\\echo b",
@@ -262,6 +263,12 @@ NOT_UNDERSTOOD = [
     "echo k >& 'i`b`'",
     "echo k >&o\\'",
     "env nice - b",
+    # A value may become several words.
+    "nice -n $x a",
+    "env -u $x a",
+    "timeout -k $x 5 a",
+    "timeout --signal $x 5 a",
+    "xargs -n $x a",
     # The plain shell runs a program `x+=1`, `function` or `select`, and gives one the word 12.
     "x+=1",
     "a | x+=1 b",
