@@ -214,6 +214,12 @@ def _names_jobs(words: Words, _: Sequence[str]) -> bool:
     return all(each is not None and re.fullmatch(r"-[lnprs]+|%[0-9%+-]", each) for each in words[1:])
 
 
+def _times_plainly(words: Words, sources: Sequence[str]) -> bool:
+    """The shell knows its own options by how they are written: `time \\-p` runs a program."""
+    pairs = zip(words[1:3], sources[1:3], strict=True)
+    return all(word == source for word, source in pairs if word is not None and word.startswith("-"))
+
+
 def _never(_words: Words, _sources: Sequence[str]) -> bool:
     return False
 
@@ -232,4 +238,5 @@ _PLAINLY: Mapping[str, Callable[[Words, Sequence[str]], bool]] = {
     "set": _settles_plainly,
     "shopt": _never,
     "jobs": _names_jobs,
+    "time": _times_plainly,
 }

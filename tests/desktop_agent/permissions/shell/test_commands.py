@@ -239,6 +239,8 @@ NOT_UNDERSTOOD = [
     "time -v a",
     "time -p -p a",
     "time -pp a",
+    "time \\-p a",
+    "time -p '--' a",
     "for ((;;)); do a; done",
     # A line end that a backslash hides goes before anything else is read.
     'cat "$\\\n(b)"',
