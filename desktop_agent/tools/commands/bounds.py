@@ -10,11 +10,10 @@ from pathlib import Path
 from desktop_agent.tools.commands.known_places import (
     homes,
     known_places,
-    places_of,
     private_places,
     readable_places,
+    start_files,
 )
-from desktop_agent.tools.startup_files import home_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +100,13 @@ def _only_for_root() -> Iterator[Path]:
 
 def _closed_below(workspace: Path) -> Iterator[Path]:
     """Of a workspace that is a home folder, or has one in it: what is the person's own affair, there or not."""
-    steering = (place for name in home_files() for place in places_of(name))
-    for place in (*private_places(), *steering):
-        found = {place.parent.resolve() / place.name, place.resolve()}
+    folders: dict[Path, Path] = {}
+    for place in (*private_places(), *start_files()):
+        if place.parent not in folders:
+            folders[place.parent] = place.parent.resolve()
+        found = {folders[place.parent] / place.name}
+        if place.is_symlink():
+            found.add(place.resolve())
         yield from (each for each in found if workspace in each.parents)
 
 

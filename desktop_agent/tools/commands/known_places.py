@@ -13,6 +13,7 @@ from typing import Any
 
 from desktop_agent.tools.commands.aftermath.git_settings import included, settings_in
 from desktop_agent.tools.processes.own_part import own_places
+from desktop_agent.tools.startup_files import home_files
 
 # XDG Base Directory Specification.
 _MOVED = {
@@ -55,17 +56,36 @@ def known_places() -> dict[str, Any]:
 
 def private_places() -> Iterator[Path]:
     """What is the person's own secret, there or not."""
-    return (place for name in known_places()["private"] for place in places_of(name))
+    return iter(_listed("private", homes(), _moved()))
+
+
+def start_files() -> Iterator[Path]:
+    """What says which programs the person's own programs start, there or not."""
+    return iter(_listed("start files", homes(), _moved()))
 
 
 def places_of(name: str) -> Iterator[Path]:
     """Where such a thing lies: below each home folder, and where the person moved such things to."""
-    for home in homes():
+    yield from _below(name, homes(), _moved())
+
+
+@lru_cache(maxsize=16)
+def _listed(kind: str, own: tuple[Path, ...], moved: tuple[tuple[str, str], ...]) -> tuple[Path, ...]:
+    """All of one list: it is asked for before every command."""
+    names = home_files() if kind == "start files" else known_places()[kind]
+    return tuple(place for name in names for place in _below(name, own, moved))
+
+
+def _below(name: str, own: tuple[Path, ...], moved: tuple[tuple[str, str], ...]) -> Iterator[Path]:
+    for home in own:
         yield home / name
-    for usual, variable in _MOVED.items():
-        moved = os.environ.get(variable)
-        if moved and name.startswith(usual):
-            yield Path(moved) / name.removeprefix(usual)
+    for usual, folder in moved:
+        if name.startswith(usual):
+            yield Path(folder) / name.removeprefix(usual)
+
+
+def _moved() -> tuple[tuple[str, str], ...]:
+    return tuple((usual, os.environ[name]) for usual, name in _MOVED.items() if os.environ.get(name))
 
 
 def homes() -> tuple[Path, ...]:
@@ -106,7 +126,7 @@ def readable_places(writable: tuple[Path, ...]) -> Readable:
         real, links = followed(place, writable)
         if real is not None and not forbidden.touches(real) and not (has_settings and _has_secret(real)):
             found.add(real, links)
-    for file in (real for name in known_places()["git_settings"] for real in map(_real, places_of(name))):
+    for file in map(_real, _listed("git_settings", homes(), _moved())):
         for place in included(settings_in(file), file) if file in found.places else ():
             real, links = followed(place, writable)
             if real is not None and not forbidden.touches(real) and not _has_secret(real):
@@ -116,12 +136,16 @@ def readable_places(writable: tuple[Path, ...]) -> Readable:
 
 def followed(place: Path, writable: tuple[Path, ...]) -> tuple[Path | None, list[Path]]:
     """The real path and the links on the way; None where nothing is, or where it leads through a writable folder."""
+    if not os.path.lexists(place):
+        return None, []
+    if os.path.realpath(place) == str(place):
+        return (None if _is_in(place, writable) else place), []
     links: list[Path] = []
     here, parts = Path(place.anchor), list(reversed(place.parts[1:]))
     while parts:
         name = parts.pop()
         here = here.parent if name == ".." else here / name
-        if any(folder in (here, *here.parents) for folder in writable):
+        if _is_in(here, writable):
             return None, []
         try:
             target = here.readlink()
@@ -146,21 +170,26 @@ class _Forbidden:
 
     @classmethod
     def now(cls) -> "_Forbidden":
-        closed = {real for place in private_places() for real in (place, _real(place))}
-        own = {real for home in homes() for real in (home, _real(home))}
+        listed = _listed("private", homes(), _moved())
+        closed = {*listed, *(_real(place) for place in listed if os.path.lexists(place))}
+        # Of what is not there yet, the folder may be a link.
+        tops = {place.parent for place in listed}
+        own = {real for home in homes() for real in (home, _real(home))} | tops | {_real(top) for top in tops}
         return cls(frozenset(closed), frozenset(own | {parent for place in closed | own for parent in place.parents}))
 
     def touches(self, place: Path) -> bool:
         return place in self.around or not self.closed.isdisjoint((place, *place.parents))
 
 
+def _is_in(place: Path, folders: tuple[Path, ...]) -> bool:
+    return any(place.is_relative_to(folder) for folder in folders)
+
+
 def _wanted(writable: tuple[Path, ...]) -> Iterator[tuple[Path, bool]]:
     """Places that may be opened, there or not, and whether each is a file with settings."""
     known = known_places()
-    for name in known["home"]:
-        yield from ((place, False) for place in places_of(name))
-    for name in (*known["settings"], *known["git_settings"]):
-        yield from ((place, True) for place in places_of(name))
+    for kind, has_settings in (("home", False), ("settings", True), ("git_settings", True)):
+        yield from ((place, has_settings) for place in _listed(kind, homes(), _moved()))
     for variable, names in known["variables"].items():
         for value in os.environ.get(variable, "").split(os.pathsep):
             yield from ((Path(value, name), False) for name in names if Path(value).is_absolute())

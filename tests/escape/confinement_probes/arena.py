@@ -50,7 +50,8 @@ libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
 words = {numbers!r}.split()
 NUMBERS = dict(zip(words[::2], map(int, words[1::2])))
-REFUSED = (errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EAFNOSUPPORT, errno.ESRCH, errno.ENOENT, errno.EBADF)
+REFUSED = (errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EAFNOSUPPORT, errno.ESRCH, errno.ENOENT, errno.EBADF,
+    errno.EROFS, errno.EXDEV)
 
 def place(path):
     return path
