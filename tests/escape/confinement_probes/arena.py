@@ -14,7 +14,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from desktop_agent.tools.commands.bounds import bounds_for
@@ -183,6 +183,7 @@ class Arena:
             "is_shared": way.name != "bubblewrap",
             "is_ordinary": "false" if os.geteuid() == 0 else "true",
         }
+        self.bounds = bounds_for(self.work, self.temporary, (), network=False)
         self.count = number
         self.before = self._state()
 
@@ -218,7 +219,7 @@ class Arena:
         return any(out)
 
     def _said(self, argv: tuple[str, ...], *, network: bool, with_terminal: bool) -> str:
-        bounds = bounds_for(self.work, self.temporary, (), network=network)
+        bounds = replace(self.bounds, network=network)
         environment = environment_of_command(os.environ, self.temporary, network=network)
         # Not a pipe: whoever is left running would hold it open.
         with (self.temporary.parent / "said").open("w+b") as file:
