@@ -173,8 +173,8 @@ class Network(_Section):
         max_length=2_000,
         title="Private hosts",
         description=(
-            "Hosts on this computer or in a private network whose pages the model may ask for, parted by spaces. "
-            "Others are refused."
+            "Hosts on this computer or in a private network whose pages the model may ask for, and which commands "
+            "may reach by a public name, parted by spaces. Others are refused."
         ),
     )
 
