@@ -42,12 +42,6 @@ _SYSTEM = "/usr/bin:/bin:/usr/local/bin"
 # For starting, and for ending what does not want to end, in seconds.
 _AROUND = 60.0
 _NOT_STARTED = "The command was not started."
-_DESCRIPTION = (
-    "Run a line in bash, in a folder of the workspace. The result is its exit code and what it wrote. It gets "
-    "no input, and everything that it started is ended with it. It may be able to write only in the "
-    "workspace and in $TMPDIR, which is gone afterwards, but not hooks and settings of git (.git/hooks, "
-    ".git/config); it reaches no other hosts than those that are named with hosts, and those by http and https."
-)
 
 
 class RunCommandInput(BaseModel):
