@@ -84,9 +84,10 @@ _TO_THE_LAST = frozenset({"cp", "mv", "install", "ln", "rsync"})
 _OF_FOLDERS = frozenset({"rm", "chmod", "chown", "chgrp"})
 # Of these, no word is a file that they write; git writes any tracked file, named or not.
 _LOOK = listed(
-    "cat head tail less more ls tree stat file wc grep egrep fgrep rg diff cmp sed jq cut sort uniq realpath readlink "
-    "basename dirname sha256sum md5sum test [ echo printf true cd git"
+    "cat head tail ls stat file wc grep egrep fgrep rg diff cmp jq cut realpath readlink basename dirname sha256sum "
+    "md5sum test [ echo printf true cd git"
 )
+_SHOWS = re.compile(r"[\d,$;p= ]+")
 _WRITERS = _TO_THE_LAST | _OF_FOLDERS | {"tee", "dd", "truncate", "sqlite3", "unlink", "rmdir", "shred", "touch"}
 
 
@@ -145,8 +146,9 @@ def _only_looks(line: ParsedLine) -> bool:
 
 def _looks(command: Command) -> bool:
     name = program_name(command.words[0] or "")
-    changes_in_place = name == "sed" and any(each.startswith(("-i", "--in")) for each in command.sources)
-    return name in _LOOK and not changes_in_place
+    # `sed -n 1,20p` only shows lines; other scripts may write to files that they name.
+    script = command.words[2] if name == "sed" and command.words[1:2] == ("-n",) and len(command.words) > 2 else None
+    return name in _LOOK or (script is not None and _SHOWS.fullmatch(script) is not None)
 
 
 def _starting(found: Mapping[str, StartupFile]) -> HardDeny | None:

@@ -159,7 +159,7 @@ def test_a_startup_file_outside_of_the_workspace_is_named_whole(make_open_tool: 
     assert "“/srv/app/.envrc”" in found.reason
 
 
-COMMANDS = ("cp", "mv", "tee", "sed", "ln", "git", "cat", "make", "install", "python3")
+COMMANDS = ("cp", "mv", "tee", "sed", "ln", "git", "cat", "make", "install", "python3", "sort")
 RULES = tuple(allows(CommandPattern(words=(word,), folder=None)) for word in COMMANDS)
 
 
@@ -184,8 +184,10 @@ def test_a_line_that_names_it_is_asked_about(entry: StartupFile, make_open_tool:
 
 
 WRITES_OR_MAY = ["sed -i s/a/b/ .envrc", "make .envrc", "cat .envrc && make x", "cp a ./.envrc"]
+WRITES_OR_MAY += ["sed -n 'w .envrc' a", "sed s/a/b/ .envrc", "sort -o .envrc a", "sed -n; cat .envrc"]
 MOVES = ["mv conf .husky", "mv conf .vscode"]
-ONLY_LOOKS = ["cat .envrc", "git add .github/workflows/ci.yml", "git diff .envrc && cat .vscode/tasks.json", "cp a b"]
+ONLY_LOOKS = ["cat .envrc", "sed -n 1,20p .envrc", "git add .github/workflows/ci.yml", "cp a b"]
+ONLY_LOOKS += ["git diff .envrc && cat .vscode/tasks.json"]
 
 
 @pytest.mark.parametrize("text", [*WRITES_OR_MAY, *MOVES])
