@@ -152,7 +152,12 @@ BAITS = ("sort a", "find . -name a", "git diff", "git log", "git push origin mai
 
 @pytest.mark.parametrize("bait", BAITS)
 async def test_the_same_words_with_harmless_options_run_unasked(bait: str, tmp_path: Path) -> None:
-    more = {"find . -name a": "-print", "sort a": "-ru ./*.txt", "python3 -m pytest -q": "-x tests"}
+    more = {
+        "find . -name a": "-print",
+        "sort a": "-ru ./*.txt",
+        "python3 -m pytest -q": "-x tests",
+        "git push origin main": "-v",
+    }
     line = f"{bait} {more.get(bait, '-v -- src/*.py')}"
     async with Trial(tmp_path, run(bait, BAIT), run(line)) as trial:
         await trial.play()
