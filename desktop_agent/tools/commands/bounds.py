@@ -4,6 +4,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,13 +90,16 @@ def _only_for_root() -> Iterator[Path]:
     if sys.platform == "win32" or os.geteuid() != 0:
         return
     yield from map(Path, known_places()["system_secrets"])
-    for folder, folders, files in os.walk("/etc"):
-        for name in (*folders, *files):
-            place = Path(folder, name)
-            mode = place.lstat().st_mode
-            if not stat.S_ISLNK(mode) and not mode & stat.S_IROTH:
-                yield place
-        folders[:] = [name for name in folders if Path(folder, name).lstat().st_mode & stat.S_IROTH]
+    waiting = ["/etc"]
+    while waiting:
+        # What goes while it is looked at is no secret any more.
+        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                mode = entry.stat(follow_symlinks=False).st_mode
+                if not mode & stat.S_IROTH:
+                    yield Path(entry.path)
+                elif stat.S_ISDIR(mode):
+                    waiting.append(entry.path)
 
 
 def _closed_below(workspace: Path) -> Iterator[Path]:
