@@ -30,8 +30,8 @@ _MOST_NOTES = 20
 # A fatal alert of TLS (RFC 8446, section 6.2: unrecognized_name).
 _UNKNOWN_NAME = b"\x15\x03\x03\x00\x02\x02\x70"
 _PRIVATE = (
-    "“{host}” leads to the private address {address}. A command reaches such a one only if hosts names an address or a "
-    "local name, or if the person allows the host in Preferences under Network."
+    "“{host}” leads to the private address {address}. Only the person can allow that host, in Preferences under "
+    "Network."
 )
 
 
