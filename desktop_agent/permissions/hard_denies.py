@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from desktop_agent.permissions.rule_matching import Case
 from desktop_agent.permissions.shell.commands import Command, ParsedLine
-from desktop_agent.permissions.shell.nodes import listed
+from desktop_agent.permissions.shell.looking import looks
 from desktop_agent.permissions.shell.wrappers import program_name
 from desktop_agent.tools.startup_files import Level, StartupFile, names_in, plain, startup_file
 from desktop_agent.tools.tool import AnyTool
@@ -82,12 +82,6 @@ _FUNCTION = re.compile(r"(?<![\w:.])([\w:.]{1,64})[ \t]{0,9}\([ \t]{0,9}\)\s{0,9
 _FORMATTERS = re.compile(r"mkfs(?:\..+)?|mke2fs|mkswap|wipefs|blkdiscard|shred|truncate|tee")
 _TO_THE_LAST = frozenset({"cp", "mv", "install", "ln", "rsync"})
 _OF_FOLDERS = frozenset({"rm", "chmod", "chown", "chgrp"})
-# Of these, no word is a file that they write; git writes any tracked file, named or not.
-_LOOK = listed(
-    "cat head tail ls stat file wc grep egrep fgrep rg diff cmp jq cut realpath readlink basename dirname sha256sum "
-    "md5sum test [ echo printf true cd git"
-)
-_SHOWS = re.compile(r"[\d,$;p= ]+")
 _WRITERS = _TO_THE_LAST | _OF_FOLDERS | {"tee", "dd", "truncate", "sqlite3", "unlink", "rmdir", "shred", "touch"}
 
 
@@ -103,7 +97,7 @@ def hard_deny(case: Case, grounds: Grounds = ANYWHERE) -> HardDeny | None:
     for line, subject in lines:
         if (reason := _line_reason(line, subject.line, grounds)) is not None:
             return HardDeny((Sentence(reason),))
-        named = None if _only_looks(line) else _starting(_named_in(subject))
+        named = None if _only_looks(line, grounds.workspace) else _starting(_named_in(subject))
         unclear = named or unclear
         if not line.understood or any(_is_unclear(each) for each in line.commands):
             unclear = HardDeny((*(named.sentences if named else ()), Sentence(UNCLEAR)), is_certain=False)
@@ -138,17 +132,11 @@ def _named_in(subject: CommandSubject) -> Mapping[str, StartupFile]:
     return names_in(subject.line, subject.folder or TOP_FOLDER)
 
 
-def _only_looks(line: ParsedLine) -> bool:
-    """Whether it writes no file that it names, or is about what git keeps of it."""
+def _only_looks(line: ParsedLine, workspace: str | None) -> bool:
+    """Whether it writes no file that it names. What git writes, it writes named or not: any file that it tracks."""
     targets = [each.target or each.source for each in line.redirections if each.writes]
-    return line.understood and all(map(_looks, line.commands)) and not any(map(names_in, targets))
-
-
-def _looks(command: Command) -> bool:
-    name = program_name(command.words[0] or "")
-    # `sed -n 1,20p` only shows lines; other scripts may write to files that they name.
-    script = command.words[2] if name == "sed" and command.words[1:2] == ("-n",) and len(command.words) > 2 else None
-    return name in _LOOK or (script is not None and _SHOWS.fullmatch(script) is not None)
+    is_look = all(each.words[:1] == ("git",) or looks(each, workspace) for each in line.commands)
+    return line.understood and is_look and not any(map(names_in, targets))
 
 
 def _starting(found: Mapping[str, StartupFile]) -> HardDeny | None:

@@ -1,6 +1,7 @@
 """Every startup file of the table, before every kind of call, in every mode, before and after content from outside."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -101,11 +102,13 @@ def test_what_the_next_build_runs_is_asked_about_after_content_from_outside(
 ) -> None:
     for path in examples(entry):
         for case in calls(make_open_tool, path):
-            clean, tainted = verdict(case, way), verdict(case, way, TAINTED)
+            mode, rules = WAYS[way]
+            clean = verdict(case, way)
+            # Trusted or not: who trusts a site has not read what it makes the next build do.
+            came = decide(case, rules, mode, grounds=replace(GROUNDS, outside_came=True))
             assert isinstance(clean, Ask if way == "default" else Allowed), path
-            assert isinstance(tainted, Ask)
-            if way != "default":
-                assert tainted.reasons == (entry.sentence(path), TAINTED.why), path
+            assert isinstance(came, Ask)
+            assert came.reasons == (entry.sentence(path),), path
 
 
 def test_ordinary_files_are_worked_on_after_content_from_outside(make_open_tool: MakeTool) -> None:
@@ -184,7 +187,7 @@ def test_a_line_that_names_it_is_asked_about(entry: StartupFile, make_open_tool:
 
 
 WRITES_OR_MAY = ["sed -i s/a/b/ .envrc", "make .envrc", "cat .envrc && make x", "cp a ./.envrc"]
-WRITES_OR_MAY += ["sed -n 'w .envrc' a", "sed s/a/b/ .envrc", "sort -o .envrc a", "sed -n; cat .envrc"]
+WRITES_OR_MAY += ["sed -n 'w .envrc' a", "sort -o .envrc a", "sed -n; cat .envrc"]
 MOVES = ["mv conf .husky", "mv conf .vscode"]
 ONLY_LOOKS = ["cat .envrc", "sed -n 1,20p .envrc", "git add .github/workflows/ci.yml", "cp a b"]
 ONLY_LOOKS += ["git diff .envrc && cat .vscode/tasks.json"]
