@@ -84,7 +84,8 @@ def _untold(line: ParsedLine, traced: Traced) -> str | None:
     """What a shell told about a command, in case that nothing is said of it."""
     text = traced.text
     if traced.words is None:
-        is_named = not text.strip() or any(_is_text_of(each.words, text) for each in line.commands)
+        # `$(<f)` is a command of no words; what the shell complains about may follow.
+        is_named = not text.partition("\n")[0].strip() or any(_is_text_of(each.words, text) for each in line.commands)
     else:
         is_named = not traced.words or _is_named(line, traced.words)
     if is_named or _CASE.match(text):
