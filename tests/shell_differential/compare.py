@@ -33,9 +33,11 @@ def _differences(line: ParsedLine, ran: Ran, usual: str, source: str) -> Iterato
     is_traced = not ran.traced or ran.traced[0].words is not None or _AT_A_TIME.isdisjoint(source)
     names = {program_name(each.words[0] or "") for each in line.commands if each.words}
     for each in ran.started:
-        words = (program_name(each.file), *each.words[1:])
+        renamed = [(name, *each.words[1:]) for name in (each.file, program_name(each.file))]
         # `exec -a` gives a program another name.
-        if not _is_named(line, each.words) and not ("exec" in names and each.file and _is_named(line, words)):
+        if not _is_named(line, each.words) and not (
+            "exec" in names and any(_is_named(line, words) for words in renamed)
+        ):
             yield f"started {each.words}"
         elif not line.moves and each.folder != _folder(line) and line.goes_to in _FOLDERS:
             yield f"started {each.words} in {each.folder}"

@@ -45,7 +45,8 @@ _PLAIN_SUM = re.compile(r"\$\(\([0-9 +*/%-]+\)\)", re.ASCII)
 # The shell takes a line end behind `\\` away before it reads anything else, and so may join what the reader parts.
 _CONTINUATION = re.compile(rb"\\\n")
 _BLANKS = frozenset({b" ", b"\t"})
-_STREAM_OR_FILE = re.compile(r"[\w./+-]+")
+# Behind a dash, which closes the stream, bash begins another word.
+_STREAM_OR_FILE = re.compile(r"[\w./+][\w./+-]*|-")
 # What the shell expands in a quoted text.
 _STARTS_EXPANSION = re.compile(r"\$[\w({@*#?!$-]|`")
 _ESCAPE = re.compile(r"\\.", re.DOTALL)

@@ -278,6 +278,7 @@ NOT_UNDERSTOOD = [
     "function f() { a; }",
     "select i in a\ndo b\ndone",
     "a 12>b",
+    "a >& -b",
     # What these are set to is run, or is a sum in which a subscript may run something.
     "PS4='$(b)'; set -x; a",
     "PS4='$(b)' bash -xc a",
