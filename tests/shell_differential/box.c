@@ -98,6 +98,12 @@ static int stand_in(int argc, char **argv) {
     /* The same line goes the same way each time, and a loop does not go on for ever. */
     uint64_t chance = (mixed(record + words, used - words) + (uint64_t)before.st_size) * 0x9e3779b97f4a7c15u;
     struct stat out;
+    /* `"$(cat <<'E' …)"` is read as the text that it is: the word must be that text. */
+    if (argc == 1 && !is_unknown && file && !strcmp(file + strlen(file) - 4, "/cat") && !fstat(1, &out) && !S_ISREG(out.st_mode)) {
+        signal(SIGPIPE, SIG_IGN);
+        ssize_t got = read(0, record, sizeof record);
+        return got < 0 || write(1, record, (size_t)got) != got;
+    }
     if (chance & (1 << 20) && !fstat(1, &out) && !S_ISREG(out.st_mode)) {
         signal(SIGPIPE, SIG_IGN);
         if (write(1, OUTPUT, sizeof OUTPUT - 1) < 0) return 1;

@@ -136,6 +136,8 @@ class Grammar:
         match self._of("word"):
             case "single":
                 return f"'{self._one('single')}'"
+            case "double" if self._chance(0.03):
+                return self._message()
             case "double":
                 return f'"{self._inside_double(level)}"'
             case "variable":
@@ -159,6 +161,13 @@ class Grammar:
             else:
                 text += self._substitution(level) if self._chance(0.5) else self._one("rare_expansions")
         return text
+
+    def _message(self) -> str:
+        """A text of several lines in one word, as messages of commits are written."""
+        mark = self._one("delimiters_often" if self._chance(0.5) else "delimiters")
+        end = "".join(each for each in mark if each not in "'\"\\")
+        lines = [self._one("document") for _ in range(self._random.randint(0, 3))]
+        return f'"$(cat {"<<-" if self._chance(0.1) else "<<"}{mark}\n' + "\n".join([*lines, end]) + '\n)"'
 
     def _substitution(self, level: int) -> str:
         return self._filled("substitution", self._inner(level + 1) if level < _DEEPEST else self._one("names"))
