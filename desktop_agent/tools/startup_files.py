@@ -83,13 +83,15 @@ def plain(part: str) -> str:
 def names_in(line: str, folder: str = ".") -> Mapping[str, StartupFile]:
     """Startup files of level ALWAYS that stand in a line of a shell, word for word, as paths from the workspace.
 
-    Also folders that are named for them, such as `.vscode`: what is moved or copied there may be one. `folder` is where
-    the line runs, relative to the workspace.
+    Not those that builds make, such as `.venv/bin/pip`: a command writes them whether a line names them or not. Also
+    folders that are named for them, such as `.vscode`: what is moved or copied there may be one. `folder` is where the
+    line runs, relative to the workspace.
     """
     words = dict.fromkeys(each for each in _BETWEEN.split(line) if each)
     paths = (each if each.startswith("/") else normpath(f"{folder}/{each}") for each in words)
     found = ((each, startup_file(each) or _folders_of_files().get(plain(each.rpartition("/")[2]))) for each in paths)
-    return {path: entry for path, entry in found if entry is not None and entry.level is Level.ALWAYS}
+    always = ((path, entry) for path, entry in found if entry is not None and entry.level is Level.ALWAYS)
+    return {path: entry for path, entry in always if not entry.is_built}
 
 
 def may_hold(names: AbstractSet[str]) -> bool:
