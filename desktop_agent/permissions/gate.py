@@ -83,9 +83,14 @@ def strictness(verdict: Verdict) -> int:
 
 
 def strictest(first: Verdict, second: Verdict) -> Verdict:
-    """The one that lets less happen; among equals the first, which asks for both where both ask."""
+    """The one that lets less happen; among equals the first, which asks for both where both ask.
+
+    Of two that allow, the one that is held to reading; and it trusts only what both do.
+    """
     if isinstance(first, Ask) and isinstance(second, Ask):
         return replace(first, rules=tuple(dict.fromkeys((*first.rules, *second.rules))))
+    if isinstance(first, Allowed) and isinstance(second, Allowed):
+        return replace(second if second.by == "default" else first, trusts=first.trusts and second.trusts)
     return second if strictness(second) > strictness(first) else first
 
 
@@ -214,7 +219,8 @@ def _is_answered(asks: Rule, rules: tuple[Rule, ...], case: Case) -> bool:
 def _let_through(case: Case, rules: tuple[Rule, ...], mode: Mode, hard: HardDeny | None) -> Verdict:
     """What rules that allow, the tool's default and a mode that allows say."""
     rule = covering((each for each in rules if each.effect is RuleEffect.ALLOW and _saw(each, hard)), case)
-    if rule is not None:
+    # A mode that changes nothing lets through what only looks, and holds it to reading whatever rules allow.
+    if rule is not None and not (mode.mutating == "deny" and case.only_looks):
         return Allowed(case.digest, "rule", rule.id, rule.trusts)
     if _is_harmless(case) and not (hard is not None and hard.even_at_reading):
         return Allowed(case.digest, "default")

@@ -1,4 +1,4 @@
-"""What nobody can allow: a short list, each with its reason."""
+"""What nobody can allow, and what a person must see before it is allowed: short lists, each with its reason."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -82,6 +82,7 @@ _FUNCTION = re.compile(r"(?<![\w:.])([\w:.]{1,64})[ \t]{0,9}\([ \t]{0,9}\)\s{0,9
 _FORMATTERS = re.compile(r"mkfs(?:\..+)?|mke2fs|mkswap|wipefs|blkdiscard|shred|truncate|tee")
 _TO_THE_LAST = frozenset({"cp", "mv", "install", "ln", "rsync"})
 _OF_FOLDERS = frozenset({"rm", "chmod", "chown", "chgrp"})
+_KEEP = frozenset({("git", "add"), ("git", "commit"), ("git", "push")})
 _WRITERS = _TO_THE_LAST | _OF_FOLDERS | {"tee", "dd", "truncate", "sqlite3", "unlink", "rmdir", "shred", "touch"}
 
 
@@ -92,12 +93,13 @@ def hard_deny(case: Case, grounds: Grounds = ANYWHERE) -> HardDeny | None:
     for subject in case.subjects:
         if isinstance(subject, PathSubject) and may_write(case.tool) and (reason := _kept(subject.path, grounds)):
             return HardDeny((Sentence(reason),))
-    unclear = _starting(startup_files(case, grounds)) or _private(case, grounds.private)
+    unclear = _starting(startup_files(case, grounds), grounds) or _private(case, grounds.private)
     lines = zip(case.lines, (each for each in case.subjects if isinstance(each, CommandSubject)), strict=True)
     for line, subject in lines:
         if (reason := _line_reason(line, subject.line, grounds)) is not None:
             return HardDeny((Sentence(reason),))
-        named = None if _only_looks(line, grounds.workspace) else _starting(_named_in(subject))
+        only_looks = _only_looks(line, subject, grounds.workspace)
+        named = None if only_looks else _starting(_named_in(line, subject), grounds)
         unclear = named or unclear
         if not line.understood or any(_is_unclear(each) for each in line.commands):
             unclear = HardDeny((*(named.sentences if named else ()), Sentence(UNCLEAR)), is_certain=False)
@@ -127,21 +129,28 @@ def startup_files(case: Case, grounds: Grounds) -> Mapping[str, StartupFile]:
     return found
 
 
-def _named_in(subject: CommandSubject) -> Mapping[str, StartupFile]:
-    """Startup files that stand in a line: the confinement lets it write those (see docs/confinement.md)."""
-    return names_in(subject.line, subject.folder or TOP_FOLDER)
+def _named_in(line: ParsedLine, subject: CommandSubject) -> Mapping[str, StartupFile]:
+    """Startup files that stand in a line: the confinement lets it write those (see docs/confinement.md).
+
+    As they are written, and as the programs get them: quotes within a name hide nothing.
+    """
+    words = (word for command in line.commands for word in command.words if word is not None)
+    targets = (each.target for each in line.redirections if each.target is not None)
+    return names_in("\n".join((subject.line, *words, *targets)), subject.folder or TOP_FOLDER)
 
 
-def _only_looks(line: ParsedLine, workspace: str | None) -> bool:
-    """Whether it writes no file that it names. What git writes, it writes named or not: any file that it tracks."""
-    targets = [each.target or each.source for each in line.redirections if each.writes]
-    is_look = all(each.words[:1] == ("git",) or looks(each, workspace) for each in line.commands)
-    return line.understood and is_look and not any(map(names_in, targets))
+def _only_looks(line: ParsedLine, subject: CommandSubject, workspace: str | None) -> bool:
+    """Whether it writes no file that it names, or only what git keeps of it."""
+    targets = (each.target or each.source for each in line.redirections if each.writes)
+    if any(names_in(each, subject.folder or TOP_FOLDER) for each in targets):
+        return False
+    return line.understood and all(each.words[:2] in _KEEP or looks(each, workspace) for each in line.commands)
 
 
-def _starting(found: Mapping[str, StartupFile]) -> HardDeny | None:
+def _starting(found: Mapping[str, StartupFile], grounds: Grounds) -> HardDeny | None:
     sentences = tuple(entry.sentence(file) for file, entry in found.items())
-    asked_by = tuple(f"startup file {file}" for file in found)
+    # Of another workspace the same name is another file.
+    asked_by = tuple(f"startup file {grounds.workspace or ''} {file}" for file in found)
     return HardDeny(sentences, is_certain=False, asked_by=asked_by) if found else None
 
 

@@ -7,7 +7,7 @@ from itertools import takewhile
 from unicodedata import normalize
 
 from desktop_agent.permissions.shell.commands import Command, ParsedLine, parsed
-from desktop_agent.permissions.shell.looking import looks, only_looks
+from desktop_agent.permissions.shell.looking import lists_lead_out, looks_beside_others, only_looks
 from desktop_agent.permissions.shell.reaching_options import reaches_further
 from desktop_agent.permissions.shell.starting.seen_inside import seen_inside
 from desktop_agent.permissions.shell.wrappers import WRAPPERS, program_name
@@ -112,19 +112,29 @@ def catches(rule: Rule, case: Case) -> Match:
 def covering(rules: Iterable[Rule], case: Case) -> Rule | None:
     """The first of the rules that together allow the whole call, or None when a part of it is not allowed.
 
-    Exact arguments go first: the person saw all of them.
+    Exact arguments go first: the person saw all of them. Of several that each allow it, one that trusts what it brings
+    in; where it takes several together it trusts only if all of them do.
     """
-    named = [rule for rule in rules if names_tool(rule, case.tool)]
+    named = sorted((rule for rule in rules if names_tool(rule, case.tool)), key=lambda rule: not rule.trusts)
     for rule in named:
         if isinstance(rule.pattern, ArgumentsPattern) and rule.pattern.digest == case.digest:
             return rule
     for rule in named:
         if rule.pattern is None:
             return rule
-    patterns = [rule.pattern for rule in named if rule.pattern is not None]
-    if not case.subjects or not all(_is_covered(each, patterns, case.workspace) for each in case.subjects):
-        return None
-    return next((rule for rule in named if _helps(rule, case.subjects)), None)
+    for rules_together in ([rule] for rule in named), [named]:
+        for some in rules_together:
+            patterns = [rule.pattern for rule in some if rule.pattern is not None]
+            if case.subjects and all(_is_covered(each, patterns, case.workspace) for each in case.subjects):
+                helping = [rule for rule in some if _helps(rule, case.subjects)]
+                return _trusting_as_all(helping) if helping else None
+    return None
+
+
+def _trusting_as_all(rules: Sequence[Rule]) -> Rule:
+    """The first, which trusts only if all of them do."""
+    trusts = all(rule.trusts for rule in rules)
+    return rules[0] if rules[0].trusts == trusts else rules[0].model_copy(update={"trusts": trusts})
 
 
 def folder_of(subject: CommandSubject) -> str | None:
@@ -140,7 +150,10 @@ def to_be_allowed(subject: CommandSubject, workspace: str | None = None) -> tupl
     To go to the folder for which they hold needs none, nor does what only looks, where the line runs sandboxed.
     """
     commands = parsed(subject.line).written[1 if subject.goes_there else 0 :]
-    return tuple(each for each in commands if not (subject.is_sandboxed and looks(each, workspace)))
+    if not subject.is_sandboxed or lists_lead_out(subject.line, workspace):
+        return commands
+    # Of a line that looks and nothing else, all: rules about it hold as ever.
+    return tuple(each for each in commands if not looks_beside_others(each, workspace)) or commands
 
 
 def holding_in(patterns: Iterable[CommandPattern], folder: str | None) -> list[CommandPattern]:

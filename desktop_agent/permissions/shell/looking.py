@@ -29,8 +29,8 @@ _SCRIPTS = {
 _SYSTEM = listed("usr bin sbin lib lib32 lib64 opt nix")
 _DEVICES = re.compile(r"/dev/(?:null|stdin|stdout|stderr|fd/\d+)")
 _UP = re.compile(r"(?:^|[/=:,\s])\.\.(?:/|$|\s)")
-_HOME = re.compile(r"(?:^|[=:,\s])~")
-_ABSOLUTE = re.compile(r"(?:^|[=:,\s]|^-\w{1,3})(/[^=:,\s]*)")
+_HOME = re.compile(r"(?:^|[=:,{\s])~")
+_ABSOLUTE = re.compile(r"(?:^|[=:,{\s]|^-\w{1,8})(/[^=:,{}\s]*)")
 # What an expansion may be: a variable of the line's own, the result of a command of the line, or the workspace.
 _STRANGE_EXPANSION = re.compile(
     r"\$(?!\(|PWD\b|[a-z_][a-z0-9_]*|\{[a-z_][a-z0-9_]*\}|\{#?[a-z_][a-z0-9_]*[#%/:]|[?#!])"
@@ -48,6 +48,7 @@ class _Table:
     alone: frozenset[str]
     version_words: frozenset[str]
     tell_version: frozenset[str]
+    short_version: frozenset[str]
     text_first: frozenset[str]
     subcommands: frozenset[tuple[str, ...]]
     only_with: dict[tuple[str, ...], frozenset[str]]
@@ -73,6 +74,7 @@ def _table() -> _Table:
         alone=listed(data["alone"]),
         version_words=listed(data["version_words"]),
         tell_version=listed(data["tell_version"]),
+        short_version=listed(data["short_version"]),
         text_first=listed(data["text_first"]),
         subcommands=pairs("subcommands"),
         only_with=words("only_with"),
@@ -82,25 +84,32 @@ def _table() -> _Table:
 
 
 def only_looks(subject: CommandSubject, workspace: str | None) -> bool:
-    """Whether every command of the line only looks, and at nothing outside of the workspace but the system's software.
+    """Whether every command of the line only looks, and names nothing outside of the workspace but system software.
 
-    False also where the line would not run confined and without the network: then it may reach what it should not.
+    What a program makes up by itself, the confinement has to hold. False also where the line would not run confined and
+    without the network: then it may reach what it should not.
     """
     line = parsed(subject.line)
     if not subject.is_sandboxed or not line.understood or not line.written or line.sets_variables:
         return False
     if any(each.writes or leads_out(each.source, workspace) for each in line.redirections):
         return False
-    # What a loop goes through stands in no command.
-    if _LISTS.search(subject.line) and leads_out(_QUOTES.sub("", subject.line), workspace):
+    if lists_lead_out(subject.line, workspace):
         return False
     return all(looks(each, workspace) for each in line.written)
+
+
+def lists_lead_out(line: str, workspace: str | None) -> bool:
+    """Whether a loop may go through something outside of the workspace: its list stands in no command."""
+    return _LISTS.search(line) is not None and leads_out(_QUOTES.sub("", line), workspace)
 
 
 def looks(command: Command, workspace: str | None) -> bool:
     """Whether a command, and all that it starts, only looks."""
     if command.carries:
-        return _starts_what_looks(command) and all(looks(each, workspace) for each in command.carries)
+        own = tuple(each or "$" for each in command.words[1 : command.carries_at])
+        inside = not any(leads_out(each, workspace) for each in own)
+        return inside and _starts_what_looks(command) and all(looks(each, workspace) for each in command.carries)
     name = program_name(command.words[0] or "")
     if name != command.words[0] or not _stays_inside(command, name, workspace):
         return False
@@ -108,7 +117,7 @@ def looks(command: Command, workspace: str | None) -> bool:
     if name in table.any_options:
         # By itself it goes to the home folder.
         return name != "cd" or bool(behind)
-    if len(behind) == 1 and name in table.tell_version and behind[0] in table.version_words:
+    if len(behind) == 1 and _tells_version(table, name, behind[0]):
         return True
     if name in _SCRIPTS:
         return _SCRIPTS[name](behind)
@@ -117,6 +126,23 @@ def looks(command: Command, workspace: str | None) -> bool:
     if not behind:
         return name in table.alone
     return _subcommand_looks(_without_pager(command))
+
+
+def looks_beside_others(command: Command, workspace: str | None) -> bool:
+    """Whether a command only looks, whatever the workspace holds: also where the line that it stands in may write.
+
+    Stricter than `looks`, which relies on the line being held to reading.
+    """
+    if command.carries:
+        return looks(command, workspace) and all(looks_beside_others(each, workspace) for each in command.carries)
+    name = command.words[0] or ""
+    return (name in _table().any_options or name == "git") and looks(command, workspace)
+
+
+def _tells_version(table: _Table, name: str, word: str | None) -> bool:
+    return (name in table.tell_version and word in table.version_words) or (
+        name in table.short_version and word == "-v"
+    )
 
 
 def leads_out(word: str, workspace: str | None) -> bool:

@@ -8,16 +8,17 @@ from desktop_agent.permissions.shell.nodes import listed
 
 Words = Sequence[str | None]
 
-_ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)+/I?)"
-_RANGE = rf"(?:{_ADDRESS}(?:\s*,\s*(?:{_ADDRESS}|[+~]\d+))?)?\s*!?\s*"
-_REPLACE = "|".join(
-    # One for each sign that may stand between the parts. No e (starts what was made) and no w (writes a file).
-    rf"s{re.escape(sign)}(?:[^{re.escape(sign)}\\\n]|\\.)*{re.escape(sign)}(?:[^{re.escape(sign)}\\\n]|\\.)*"
-    rf"{re.escape(sign)}[gpiI\d]*"
-    for sign in "/#|,@!:;%"
-)
-# sed, "Commands": all but those that read, write or start something (e, r, R, w, W), and those with labels.
-_SED = re.compile(rf"(?:\s*{_RANGE}(?:[pPdDnNgGhHxlq=]|{_REPLACE})\s*(?:;|\n|$))+\s*", re.DOTALL)
+# Longer programs are asked about: nobody reads so much to look at something.
+_LONGEST = 1000
+_SED_ADDRESS = re.compile(r"\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)+/I?")
+_SED_RANGE_END = re.compile(r"[+~]\d+")
+# All but those that read, write or start something (e, r, R, w, W), and those with labels (sed, "Commands").
+_SED_PLAIN = frozenset("pPdDnNgGhHxlq=")
+_SED_SIGNS = frozenset("/#|,@!:;%")
+# No e (starts what was made) and no w (writes a file).
+_SED_REPLACE_FLAGS = re.compile(r"[gpiI\d]*")
+_SED_END = re.compile(r"[ \t]*(?:[;\n]\s*|$)")
+_BLANKS = re.compile(r"\s*")
 _SED_FLAGS = re.compile(r"-[nErsuz]+|--quiet|--silent|--regexp-extended|--null-data|--separate|--posix")
 _SED_SCRIPT = re.compile(r"-[nErsuz]*e|--expression")
 _AWK_TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"')
@@ -34,6 +35,10 @@ _PYTHON_MODULES = listed(
 )
 _PYTHON_REACHING = listed(
     "eval exec compile breakpoint input getattr setattr delattr vars globals locals help memoryview exit quit"
+)
+# Names of modules that others lead to, and what opens files or looks into values by itself.
+_PYTHON_LEADING_ON = listed(
+    "sys os io codecs builtins bltns enum types warnings inspect open Formatter get_field main *"
 )
 _PYTHON_FLAGS = re.compile(r"-[BEIPSsuq]+")
 
@@ -55,7 +60,56 @@ def sed_only_prints(words: Words) -> bool:
             return False
     if not scripts:
         scripts = operands[:1]
-    return bool(scripts) and all(each is not None and _SED.fullmatch(each) is not None for each in scripts)
+    return bool(scripts) and all(each is not None and _sed_program_only_prints(each) for each in scripts)
+
+
+def _sed_program_only_prints(program: str) -> bool:
+    """Read one command after the other, each in one step, so that a long program takes no longer than its length."""
+    at = _skip(_BLANKS, program, 0)
+    if len(program) > _LONGEST or at == len(program):
+        return False
+    while at < len(program):
+        end = _end_of_sed_command(program, _end_of_sed_addresses(program, at))
+        ended = None if end is None else _SED_END.match(program, end)
+        if ended is None:
+            return False
+        at = ended.end()
+    return True
+
+
+def _skip(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
+    return at if found is None else found.end()
+
+
+def _end_of_sed_addresses(program: str, at: int) -> int:
+    behind = _skip(_SED_ADDRESS, program, at)
+    if behind > at:
+        comma = _skip(_BLANKS, program, behind)
+        if program[comma : comma + 1] == ",":
+            second = _skip(_BLANKS, program, comma + 1)
+            end = max(_skip(_SED_ADDRESS, program, second), _skip(_SED_RANGE_END, program, second))
+            behind = end if end > second else behind
+    at = _skip(_BLANKS, program, behind)
+    return _skip(_BLANKS, program, at + 1) if program[at : at + 1] == "!" else at
+
+
+def _end_of_sed_command(program: str, at: int) -> int | None:
+    name, sign = program[at : at + 1], program[at + 1 : at + 2]
+    if name and name in _SED_PLAIN:
+        return at + 1
+    if name != "s" or sign not in _SED_SIGNS or not sign:
+        return None
+    at += 2
+    for _ in range(2):
+        while at < len(program) and program[at] != sign:
+            if program[at] == "\n":
+                return None
+            at += 2 if program[at] == "\\" else 1
+        if at >= len(program):
+            return None
+        at += 1
+    return _skip(_SED_REPLACE_FLAGS, program, at)
 
 
 def awk_only_prints(words: Words) -> bool:
@@ -76,7 +130,7 @@ def awk_only_prints(words: Words) -> bool:
 
 
 def _awk_program_only_prints(program: str) -> bool:
-    if _AWK_UNCLEAR.search(program):
+    if len(program) > _LONGEST or _AWK_UNCLEAR.search(program):
         return False
     bare = _AWK_TEXT.sub('""', program)
     if '"' in bare.replace('""', "") or _AWK_STARTS.search(bare.replace("||", "")):
@@ -97,7 +151,7 @@ def python_only_prints(words: Words) -> bool:
     while at < len(words) and _PYTHON_FLAGS.fullmatch(words[at] or ""):
         at += 1
     program = words[at + 1] if at + 1 < len(words) and words[at] == "-c" else None
-    if program is None:
+    if program is None or len(program) > _LONGEST:
         return False
     try:
         nodes = list(ast.walk(ast.parse(program)))
@@ -135,4 +189,4 @@ def _python_only_prints(node: ast.AST) -> bool:
 
 def _is_plain_name(name: str) -> bool:
     # What leads from a value to its class leads to everything. A module names others, which reach further.
-    return not name.startswith("_") and name not in _PYTHON_REACHING | {"sys", "os", "io", "codecs", "builtins", "*"}
+    return not name.startswith("_") and name not in _PYTHON_REACHING | _PYTHON_LEADING_ON

@@ -212,7 +212,9 @@ def _of_programs(folder: Path, writable: tuple[Path, ...]) -> Iterator[Path]:
         return
     for target in targets:
         yield target
-        yield from _beside(target.parent)
+        # A link to a script among documents opens that script alone.
+        if target.parent.name in ("bin", "sbin"):
+            yield from _beside(target.parent)
 
 
 def _beside(folder: Path) -> Iterator[Path]:

@@ -41,6 +41,9 @@ _NAMED = 3
 _SYSTEM = "/usr/bin:/bin:/usr/local/bin"
 # For starting, and for ending what does not want to end, in seconds.
 _AROUND = 60.0
+_NOT_HELD = (
+    "Nothing on this system can hold the command to reading, so it was not run. Call again: the person is asked then."
+)
 _NOT_STARTED = "The command was not started."
 
 
@@ -117,6 +120,8 @@ class _Commands:
         try:
             await in_thread(lambda _sign: made.append(_made()))
             way = await in_thread(lambda _sign: self.confinement())
+            if call.is_read_only and not way.holds:
+                raise ToolFailed(_NOT_HELD)
             hosts = wanted.hosts if way.own_network else ()
             async with granted_network(hosts, self.private_hosts, self.resolve) as network:
                 only_reads = call.is_read_only

@@ -128,10 +128,11 @@ class Start:
     def _permit(self, call: Call, verdict: Verdict) -> Allowed:
         if isinstance(verdict, Refused):
             raise NotRun(verdict.outcome, str(verdict.sentence))
-        if isinstance(verdict, Allowed):
-            return verdict
+        # What a person allowed is not held to reading because nobody has to ask about it any more.
         if call.allowance is not None and call.allowance.digest == verdict.digest:
             return call.allowance
+        if isinstance(verdict, Allowed):
+            return verdict
         raise self._not_now(call)
 
     def _not_now(self, call: Call) -> NotRun | MustAsk:

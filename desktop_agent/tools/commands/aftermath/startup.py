@@ -14,7 +14,12 @@ from desktop_agent.tools.startup_files import begins_at, names_in, startup_file
 MOST = 1_000
 """Files that are looked at; each that is kept is a mount, too."""
 # At the beginning of a command. What these check out may be any file that they track, named or not.
-_CHECKS_OUT = re.compile(r"(?:^|[;&|(\n])\s*(?:[A-Za-z_]\w*=\S*\s+)*(?:\S*/)?(?:git|gh|glab|jj|hg|sl)(?=\s|$)")
+_CHECKS_OUT = re.compile(
+    r"(?:^|[;&|(\n])\s*(?:[A-Za-z_]\w*=\S*\s+)*(?:\S*/)?"
+    r"(?:git(?:\s+(?:-[Cc]\s+\S+|-[\w-]+(?:=\S+)?))*\s+(?:checkout|switch|restore|reset|stash|pull|merge|rebase|am|apply"
+    r"|revert|cherry-pick|clone|worktree|submodule|bisect|rm|mv|clean|read-tree|checkout-index)"
+    r"|(?:gh|glab)\s+\S+\s+(?:checkout|clone|sync)|jj|hg|sl)(?=\s|$|[;&|)])"
+)
 
 
 @dataclass(frozen=True, slots=True)
