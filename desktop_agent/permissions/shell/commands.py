@@ -168,6 +168,8 @@ class _Reading:
         if not all(name is not None and is_own_name(name) for name in names_set_by(command.words)):
             self.sets_variables = True
         inner = unwrapped(command.words)
+        # With a folder before its name it may be a program of the workspace, and starts what that likes.
+        is_own = "/" not in command.words[0]
         match inner:
             case Opaque():
                 self.understood = False
@@ -178,13 +180,17 @@ class _Reading:
                 self.moving += line.moves or line.goes_to is not None
                 self.redirections.extend(line.redirections)
                 at = len(command.words)
-                return replace(command, carries=line.written, carries_at=at, is_transparent=inner.is_transparent)
+                return replace(
+                    command, carries=line.written, carries_at=at, is_transparent=inner.is_transparent and is_own
+                )
             case Words():
                 sources = command.sources[inner.at : inner.at + len(inner.words)]
                 sources += ("…",) * (len(inner.words) - len(sources))
                 carried = self._unwrapped(Command(inner.words, sources))
                 carries = (*command.carries, carried)
-                return replace(command, carries=carries, carries_at=inner.at, is_transparent=inner.is_transparent)
+                return replace(
+                    command, carries=carries, carries_at=inner.at, is_transparent=inner.is_transparent and is_own
+                )
             case None:
                 pass
         return command

@@ -36,6 +36,8 @@ _STRANGE_EXPANSION = re.compile(
     r"\$(?!\(|PWD\b|[a-z_][a-z0-9_]*|\{[a-z_][a-z0-9_]*\}|\{#?[a-z_][a-z0-9_]*[#%/:]|[?#!])"
 )
 _LISTS = re.compile(r"\b(?:for|select|case)\b")
+_HAS_TEXT = re.compile(r"-[a-zA-Z]*[ef]|--(?:regexp|file|expression)")
+_NO_OPTION = re.compile(r"[\w./]")
 _QUOTES = re.compile(r"[\"'\\]")
 # Around names in a program that is a word.
 _SIGNS = re.compile(r"[\"'(){}\[\]<>]")
@@ -46,7 +48,6 @@ class _Table:
     any_options: frozenset[str]
     options_of_rules: frozenset[str]
     alone: frozenset[str]
-    version_words: frozenset[str]
     tell_version: frozenset[str]
     short_version: frozenset[str]
     text_first: frozenset[str]
@@ -72,9 +73,8 @@ def _table() -> _Table:
         any_options=listed(data["any_options"]),
         options_of_rules=listed(data["options_of_rules"]),
         alone=listed(data["alone"]),
-        version_words=listed(data["version_words"]),
         tell_version=listed(data["tell_version"]),
-        short_version=listed(data["short_version"]),
+        short_version=frozenset(data["short_version"]),
         text_first=listed(data["text_first"]),
         subcommands=pairs("subcommands"),
         only_with=words("only_with"),
@@ -106,13 +106,18 @@ def lists_lead_out(line: str, workspace: str | None) -> bool:
 
 def looks(command: Command, workspace: str | None) -> bool:
     """Whether a command, and all that it starts, only looks."""
+    name = command.words[0] or ""
+    # With a folder before its name it may be a program of the workspace.
+    if name != program_name(name):
+        return False
     if command.carries:
         own = tuple(each or "$" for each in command.words[1 : command.carries_at])
         inside = not any(leads_out(each, workspace) for each in own)
         return inside and _starts_what_looks(command) and all(looks(each, workspace) for each in command.carries)
-    name = program_name(command.words[0] or "")
-    if name != command.words[0] or not _stays_inside(command, name, workspace):
-        return False
+    return _stays_inside(command, name, workspace) and _options_look(command, name)
+
+
+def _options_look(command: Command, name: str) -> bool:
     table, behind = _table(), command.words[1:]
     if name in table.any_options:
         # By itself it goes to the home folder.
@@ -120,12 +125,12 @@ def looks(command: Command, workspace: str | None) -> bool:
     if len(behind) == 1 and _tells_version(table, name, behind[0]):
         return True
     if name in _SCRIPTS:
-        return _SCRIPTS[name](behind)
+        # What an expansion becomes may be an option, and with that another program.
+        pairs = zip(behind, command.sources[1:], strict=True)
+        return all(word is not None or _NO_OPTION.match(source) for word, source in pairs) and _SCRIPTS[name](behind)
     if name in table.options_of_rules:
         return not reaches_further(command.words, command.sources, 1)
-    if not behind:
-        return name in table.alone
-    return _subcommand_looks(_without_pager(command))
+    return _subcommand_looks(_without_pager(command)) if behind else name in table.alone
 
 
 def looks_beside_others(command: Command, workspace: str | None) -> bool:
@@ -140,9 +145,7 @@ def looks_beside_others(command: Command, workspace: str | None) -> bool:
 
 
 def _tells_version(table: _Table, name: str, word: str | None) -> bool:
-    return (name in table.tell_version and word in table.version_words) or (
-        name in table.short_version and word == "-v"
-    )
+    return (word == "--version" and name in table.tell_version) or f"{name} {word}" in table.short_version
 
 
 def leads_out(word: str, workspace: str | None) -> bool:
@@ -170,7 +173,9 @@ def _starts_what_looks(command: Command) -> bool:
 
 
 def _stays_inside(command: Command, name: str, workspace: str | None) -> bool:
-    is_text = name in _table().text_first
+    # Where an option has the text, the first word is a file.
+    has_text = any(_HAS_TEXT.match(source) for source in command.sources[1:])
+    is_text = name in _table().text_first and not has_text
     for word, source in zip(command.words[1:], command.sources[1:], strict=True):
         if word is None and ("$'" in source or _STRANGE_EXPANSION.search(source)):
             return False
@@ -198,5 +203,6 @@ def _subcommand_looks(command: Command) -> bool:
     behind = command.words[len(key) :]
     if key in table.without_operands and any(not (each or "x").startswith("-") for each in behind):
         return False
+    options = behind[: behind.index("--")] if "--" in behind else behind
     needed, refused = table.only_with.get(key), table.never_with.get(key, frozenset())
-    return (needed is None or not needed.isdisjoint(behind)) and refused.isdisjoint(behind)
+    return (needed is None or not needed.isdisjoint(options)) and refused.isdisjoint(options)

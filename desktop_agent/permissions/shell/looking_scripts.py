@@ -23,24 +23,24 @@ _SED_FLAGS = re.compile(r"-[nErsuz]+|--quiet|--silent|--regexp-extended|--null-d
 _SED_SCRIPT = re.compile(r"-[nErsuz]*e|--expression")
 _AWK_TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _AWK_VALUED = re.compile(r"-[Fv]|--field-separator|--assign")
-_AWK_STARTS = re.compile(r"system|getline|close|@|\|")
-# A quote in a pattern: what is text and what is not cannot be told without a parser.
-_AWK_UNCLEAR = re.compile(r"/[^/\n]*\"[^/\n]*/")
+# Wherever it stands, also in a text: what starts a program, reads one, or loads one.
+_AWK_STARTS = re.compile(r"system|getline|close|@|\||#|\\\n")
 
-
-# Modules of Python that only calculate, and what of the built-in functions does more than that.
-_PYTHON_MODULES = listed(
-    "base64 bisect calendar collections csv datetime decimal difflib fractions functools hashlib heapq itertools json "
-    "math re statistics string textwrap tomllib unicodedata zoneinfo"
+# All that a program of Python may be made of: it reads files, takes JSON apart and prints.
+_PYTHON_NODES = (
+    *(ast.Module, ast.Expr, ast.Assign, ast.Import, ast.alias, ast.Call, ast.keyword, ast.Name, ast.Attribute),
+    *(ast.Constant, ast.Subscript, ast.Slice, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.BinOp, ast.UnaryOp),
+    *(ast.BoolOp, ast.Compare, ast.IfExp, ast.JoinedStr, ast.FormattedValue, ast.ListComp, ast.SetComp, ast.DictComp),
+    *(ast.GeneratorExp, ast.comprehension, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop),
 )
-_PYTHON_REACHING = listed(
-    "eval exec compile breakpoint input getattr setattr delattr vars globals locals help memoryview exit quit"
+_PYTHON_FUNCTIONS = listed(
+    "print open len sorted sum min max list dict set tuple str int float bool enumerate range repr any all round zip "
+    "abs reversed"
 )
-# Names of modules that others lead to, and what opens files or looks into values by itself.
-_PYTHON_LEADING_ON = listed(
-    "sys os io codecs builtins bltns enum types warnings inspect open Formatter get_field main *"
+_PYTHON_METHODS = listed(
+    "load loads dumps read readlines keys values items get split strip rstrip lstrip splitlines count join startswith "
+    "endswith lower upper replace index find"
 )
-_PYTHON_FLAGS = re.compile(r"-[BEIPSsuq]+")
 
 
 def sed_only_prints(words: Words) -> bool:
@@ -130,10 +130,13 @@ def awk_only_prints(words: Words) -> bool:
 
 
 def _awk_program_only_prints(program: str) -> bool:
-    if len(program) > _LONGEST or _AWK_UNCLEAR.search(program):
+    if len(program) > _LONGEST:
         return False
     bare = _AWK_TEXT.sub('""', program)
-    if '"' in bare.replace('""', "") or _AWK_STARTS.search(bare.replace("||", "")):
+    if '"' in bare.replace('""', "") or _AWK_STARTS.search(program.replace("||", "")):
+        return False
+    if "/" in program and ">" in program:
+        # Within a pattern a bracket is a sign like any other.
         return False
     braces = brackets = 0
     for at, sign in enumerate(bare):
@@ -147,46 +150,34 @@ def _awk_program_only_prints(program: str) -> bool:
 
 def python_only_prints(words: Words) -> bool:
     """Whether `python` with these words behind its name prints what it makes of what it reads, and nothing else."""
-    at = 0
-    while at < len(words) and _PYTHON_FLAGS.fullmatch(words[at] or ""):
-        at += 1
-    program = words[at + 1] if at + 1 < len(words) and words[at] == "-c" else None
-    if program is None or len(program) > _LONGEST:
+    given = words[1:] if words[:1] == ("-I",) else words
+    program = given[1] if len(given) == 2 and given[0] == "-c" else None
+    if program is None or len(program) > _LONGEST or "__" in program:
         return False
     try:
-        nodes = list(ast.walk(ast.parse(program)))
+        return all(map(_python_only_prints, ast.walk(ast.parse(program))))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    # `open` by another name would open as it likes.
-    named = sum(isinstance(each, ast.Name) and each.id == "open" for each in nodes)
-    called = sum(isinstance(each, ast.Call) and _is_open(each) for each in nodes)
-    return named == called and all(map(_python_only_prints, nodes))
-
-
-def _is_open(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Name) and call.func.id == "open"
 
 
 def _python_only_prints(node: ast.AST) -> bool:
     match node:
         case ast.Import(names=names):
-            return all(each.name in _PYTHON_MODULES for each in names)
-        case ast.ImportFrom(module=module, names=names, level=level):
-            return level == 0 and module in _PYTHON_MODULES and all(_is_plain_name(each.name) for each in names)
+            return all(each.name == "json" and each.asname is None for each in names)
         case ast.Attribute(attr=name):
-            return _is_plain_name(name)
-        case ast.Name(id=name):
-            return not name.startswith("__") and name not in _PYTHON_REACHING
+            return name in _PYTHON_METHODS
+        case ast.Name(id=name, ctx=ast.Store()):
+            # A function by another's name would be called as that.
+            return name not in _PYTHON_FUNCTIONS
         case ast.Call(func=ast.Name(id="open"), args=given, keywords=named):
-            modes = [*given[1:2], *(each.value for each in named if each.arg in {"mode", None})]
-            keys = {each.arg for each in named}
+            modes = [*given[1:2], *(each.value for each in named if each.arg != "encoding")]
             reads = all(isinstance(each, ast.Constant) and each.value in {"r", "rb", "rt"} for each in modes)
-            is_starred = any(isinstance(each, ast.Starred) for each in given)
-            return reads and not is_starred and len(given) <= 2 and keys <= {"mode", "encoding", "newline", "errors"}
-        case _:
+            return reads and len(given) in {1, 2} and all(each.arg in {"mode", "encoding"} for each in named)
+        case ast.Call(func=ast.Name(id=name)):
+            return name in _PYTHON_FUNCTIONS
+        case ast.Call(func=ast.Attribute()):
             return True
-
-
-def _is_plain_name(name: str) -> bool:
-    # What leads from a value to its class leads to everything. A module names others, which reach further.
-    return not name.startswith("_") and name not in _PYTHON_REACHING | _PYTHON_LEADING_ON
+        case ast.Call():
+            return False
+        case _:
+            return isinstance(node, _PYTHON_NODES)

@@ -119,18 +119,20 @@ _HELD_TO_READING = (
 
 def why_refused(output: str, way: str, workspace: str, *, network: bool, only_reads: bool = False) -> str:
     """Sentences for the model, empty where nothing in the output tells. `way` is the name of the confinement."""
-    if only_reads and way and any(each in output.lower() for each in ("read-only file system", "permission denied")):
-        return _HELD_TO_READING
     # It may lie among temporary files.
     text = "\n" + output.replace(workspace, "")
     lowered = text.lower()
-    return " ".join(
+    if only_reads and way and ("read-only file system" in lowered or "EROFS" in text):
+        return _HELD_TO_READING
+    held = only_reads and way in _LANDLOCK and "permission denied" in lowered
+    said = (
         each.said
         for each in _REFUSALS
         if way in each.ways
         and network in each.networks
         and any(_stands(sign, text if isinstance(sign, str) and sign.isupper() else lowered) for sign in each.signs)
     )
+    return " ".join((*said, *([_HELD_TO_READING] if held else ())))
 
 
 def _stands(sign: str | tuple[str, ...], text: str) -> bool:

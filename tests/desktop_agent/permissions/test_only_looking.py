@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from desktop_agent.permissions.gate import Allowed, Ask, Refused, Suspension, Verdict, decide
+from desktop_agent.permissions.gate import Allowed, Ask, Refused, Suspension, Verdict, decide, strictest
 from desktop_agent.permissions.proposals import proposals
 from desktop_agent.permissions.rule_matching import Case, covering
 from desktop_agent.tools.tool import AnyTool
@@ -13,6 +13,7 @@ from desktop_agent.vocabulary.conduct.modes import ACCEPT_EDITS_MODE, DEFAULT_MO
 from desktop_agent.vocabulary.conduct.rules import (
     CommandPattern,
     CommandSubject,
+    HostPattern,
     HostSubject,
     Rule,
     RuleEffect,
@@ -66,3 +67,27 @@ def test_what_looks_beside_something_else_needs_no_rule_of_its_own(tool: AnyTool
     for line in ("python -m pytest | sort -o x", "python -m pytest | cat ../x", "python -m pytest | tail > x"):
         assert covering((first,), replace(case, subjects=(replace(TESTS, line=line),))) is None
     assert covering((first,), replace(case, subjects=(replace(TESTS, is_sandboxed=False),))) is None
+
+
+def test_a_mode_that_changes_nothing_and_an_agent_above_hold_it_to_reading(tool: AnyTool) -> None:
+    everything = Rule(effect=RuleEffect.ALLOW, tool="*", scope=RuleScope.ALWAYS)
+    assert judged(tool, LOOK, rules=(everything,), mode=PLAN_MODE) == Allowed("d", "default")
+    by_rule, by_default = Allowed("d", "rule", "r", trusts=True), Allowed("d", "default")
+    for pair in ((by_rule, by_default), (by_default, by_rule)):
+        assert strictest(*pair) == by_default
+
+
+def test_a_rule_about_what_only_looks_is_found(tool: AnyTool) -> None:
+    rule = Rule(effect=RuleEffect.ALLOW, tool="*", pattern=CommandPattern(words=("git",)), scope=RuleScope.ALWAYS)
+    case = Case(tool, "d", (CommandSubject("git status", is_sandboxed=True),), "/w")
+    assert covering((rule,), case) is rule
+
+
+def test_several_rules_trust_what_is_brought_only_together(tool: AnyTool) -> None:
+    subjects = (CommandSubject("git fetch"), HostSubject("example.org"))
+    git = Rule(effect=RuleEffect.ALLOW, tool="*", pattern=CommandPattern(words=("git", "fetch")), trusts=True)
+    host = Rule(effect=RuleEffect.ALLOW, tool="*", pattern=HostPattern(host="example.org"))
+    for trusts in (False, True):
+        found = covering((git, host.model_copy(update={"trusts": trusts})), Case(tool, "d", subjects, "/w"))
+        assert found is not None
+        assert found.trusts is trusts

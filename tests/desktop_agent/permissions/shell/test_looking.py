@@ -2,7 +2,9 @@
 
 import pytest
 
-from desktop_agent.permissions.shell.looking import leads_out, only_looks
+from desktop_agent.permissions.shell.commands import parsed
+from desktop_agent.permissions.shell.looking import leads_out, looks_beside_others, only_looks
+from desktop_agent.permissions.shell.looking_scripts import awk_only_prints, sed_only_prints
 from desktop_agent.vocabulary.conduct.rules import CommandSubject
 
 WORKSPACE = "/home/ann/shop"
@@ -122,6 +124,38 @@ bash script.sh
 bash -c 'rm x'
 eval 'rm x'
 . ./env.sh
+./timeout 5 ls
+./xargs cat
+./bash -c ls
+bin/find . -exec cat {} +
+node_modules/.bin/stdbuf -oL ls
+/usr/bin/env ls
+echo 'import os' | python3 -v
+python3 version
+make version
+pytest -v
+pytest --version
+cargo --version
+black -v
+sed -n -e p "$(echo '-e1e id')" f
+sed s/a/b/ $(echo -i) f
+for x in '-e1e id'; do sed -n -e p "$x" f; done
+printf '%s' '-e1e id' | xargs sed -n p
+awk '/\\(/{print "x" > "out.txt"}' f
+awk 'BEGIN { x = "|sh"; print x | x }'
+python3 -E -c 'import json'
+python3 -c 'import csv'
+python3 -c 'import re; re.enum.bltns.open("pwn","w")'
+python3 -c 'import string; string.Formatter().get_field("0.x", [1], {})'
+python3 -c 'from json import load'
+python3 -c 'import json as j; j.load(open("a"))'
+python3 -c 'o = open; o("a", "w")'
+python3 -c 'print([len("w") for len in [open]])'
+mypy --config-file ../x src
+ruff format . -- --check
+grep -eroot /etc/passwd
+xargs -a /etc/passwd echo
+cat {/etc/hostname,f}
 cat ~/.ssh/id_ed25519
 cat ../.env
 cat src/../../.env
@@ -182,6 +216,32 @@ def test_what_only_looks(line: str) -> None:
 @pytest.mark.parametrize("line", DOES_MORE)
 def test_what_may_do_more(line: str) -> None:
     assert not only_looks(sandboxed(line), WORKSPACE)
+
+
+@pytest.mark.parametrize(
+    "program", ["; ".join(["s/a0/b/"] * 100), "\n    ".join(["p"] * 200), "p" + "\n" * 800 + "k", "/" + '"' * 900]
+)
+def test_a_long_program_is_read_in_one_pass(program: str) -> None:
+    # What looks at it twice for each sign would still be at it when the sun burns out.
+    sed_only_prints(("-n", program, "f"))
+    awk_only_prints((program, "f"))
+
+
+BESIDE = ["ls", "cat a", "git status", "grep -n x f", "tail -5"]
+NOT_BESIDE = [
+    "sed -n 1p f",
+    "awk '{print}' f",
+    "python3 -c 'print(1)'",
+    "mypy src",
+    "ruff check .",
+    "python3 --version",
+]
+
+
+@pytest.mark.parametrize("line", [*BESIDE, *NOT_BESIDE])
+def test_beside_a_command_that_may_write_only_plain_tools_look(line: str) -> None:
+    (command,) = parsed(line).written
+    assert looks_beside_others(command, WORKSPACE) is (line in BESIDE)
 
 
 def test_nothing_is_no_look() -> None:

@@ -1,0 +1,41 @@
+"""A program with a folder before its name may be one of the workspace: no rule for what it seems to start covers it."""
+
+from collections.abc import Callable
+
+import pytest
+
+from desktop_agent.permissions.rule_matching import Case, Match, catches, covering
+from desktop_agent.tools.tool import AnyTool
+from desktop_agent.vocabulary.conduct.rules import CommandPattern, CommandSubject, Rule, RuleEffect, RuleScope
+from desktop_agent.vocabulary.tool_calls import Effect
+
+MakeTool = Callable[..., AnyTool]
+LINES = (
+    "./timeout 5 mkdir a",
+    "./env mkdir a",
+    "bin/nohup mkdir a",
+    "./nice mkdir a",
+    "./command mkdir a",
+    "./time mkdir a",
+    "./eval mkdir a",
+    "./bash -c 'mkdir a'",
+    "/usr/bin/env mkdir a",
+    "mkdir a; ./stdbuf -oL ls",
+    "mkdir a; ./xargs cat",
+)
+
+
+@pytest.mark.parametrize("sandboxed", [False, True])
+@pytest.mark.parametrize("line", LINES)
+def test_it_needs_a_rule_of_its_own(line: str, sandboxed: bool, make_tool: MakeTool) -> None:
+    tool = make_tool(Effect.EXECUTE)
+    case = Case(tool, "d", (CommandSubject(line, is_sandboxed=sandboxed),), "/w")
+    allow = Rule(effect=RuleEffect.ALLOW, tool="*", pattern=CommandPattern(words=("mkdir",)), scope=RuleScope.ALWAYS)
+    assert covering((allow,), case) is None
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_what_it_starts_is_held_back_all_the_same(line: str, make_tool: MakeTool) -> None:
+    case = Case(make_tool(Effect.EXECUTE), "d", (CommandSubject(line),), "/w")
+    deny = Rule(effect=RuleEffect.DENY, tool="*", pattern=CommandPattern(words=("mkdir",)), scope=RuleScope.ALWAYS)
+    assert catches(deny, case) is Match.YES
