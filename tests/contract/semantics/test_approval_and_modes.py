@@ -59,20 +59,20 @@ async def test_approval__for_this_conversation_asks_no_more_about_this_tool() ->
 
 
 async def test_approval__always_for_a_pattern_that_was_shown_before(tmp_path: Path) -> None:
-    turns = Turn(write("1", "sub/a.txt", "a")), Turn(write("2", "sub/b.txt", "b"), write("3", "c.txt", "c")), DONE
+    turns = Turn(write("1", "sub/a.txt", "a")), Turn(write("2", "b.txt", "b"), write("3", ".envrc", "c")), DONE
     async with in_folder(tmp_path, *turns) as stage:
         session = stage.session
         session.send(Message.user("go"))
         await stage.until(lambda: session.approvals.open_approvals)
         card = one(session.approvals.open_approvals)
         shown = next(each for each in card.proposals if each.scope is RuleScope.WORKSPACE)
-        assert shown.pattern == PathPattern(prefix=str(tmp_path / "work" / "sub"))
-        assert str(tmp_path / "work" / "sub") in str(in_words(shown))
+        assert shown.pattern == PathPattern(prefix=str(tmp_path / "work"))
+        assert str(tmp_path / "work") in str(in_words(shown))
         with pytest.raises(WrongUse):
             session.approvals.answer(card.approval_id, AllowAlways(rule_id="never shown"))
         session.approvals.answer(card.approval_id, AllowAlways(rule_id=shown.id))
         await stage.until(lambda: session.approvals.open_approvals)
-        assert one(session.approvals.open_approvals).tool_use.id == "3"  # beside the folder
+        assert one(session.approvals.open_approvals).tool_use.id == "3"  # what a program runs by itself
         session.approvals.answer(session.approvals.open_approvals[0].approval_id, Deny())
         await stage.idle()
         assert [each.id for each in session.standing.rules] == [shown.id]
