@@ -100,7 +100,7 @@ async def test_what_is_confined_stays_so(trick: str, tmp_path: Path, home: Path)
             await trial.play()
             shown = trial.cards[0].preview
             assert isinstance(shown, CommandPreview)
-            assert (shown.line, shown.confinement) == (line, offered().title(network=False))
+            assert (shown.line, shown.confinement) == (line, offered().title(()))
             assert SECRET not in str(trial.result().content)
         with pytest.raises(BlockingIOError):
             listener.accept()
