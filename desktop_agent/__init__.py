@@ -91,6 +91,7 @@ if TYPE_CHECKING:
         ReasoningDisabled, ReasoningEffort, ReasoningMode, Timeouts, TokenCount, ToolChoice,
     )
     from desktop_agent.vocabulary.servers.dialects import Dialect
+    from desktop_agent.vocabulary.text.lookalikes import Lookalike
     from desktop_agent.vocabulary.tool_calls import (
         AllowAlways, AllowForConversation, AllowOnce, CommandPart, CommandPreview, Decision, Deny, DenyAndStop,
         DiffPreview, Effect, FileChanges, NetworkPreview, OfferedTool, PicturePreview, Preview, Risk,
@@ -117,7 +118,7 @@ __all__ = [  # noqa: RUF022
     "HookName", "HookVerdict", "Hooks", "HostPattern", "HostSubject", "Image", "ImageDetail", "ImageRefused",
     "ImageSource", "ImagesNotSupported", "Interrupt", "InterruptHandle", "InvalidRequest", "Json", "JsonFormat",
     "JsonObject", "JsonSchema", "KeyringLocked", "KeyringMissing", "LimitReached", "Limits", "LocksRefused",
-    "LoopDone", "LoopStep", "MediaType", "Message", "MessageDelta", "MessageQueue", "MessageState", "Mode",
+    "Lookalike", "LoopDone", "LoopStep", "MediaType", "Message", "MessageDelta", "MessageQueue", "MessageState", "Mode",
     "ModeChangeRequested", "ModeChanged", "ModelInfo", "ModelRequest", "ModelSchema", "NeedsToolExecution",
     "NetworkPreview", "NotFound", "OfferedTool", "OptionValues", "OptionsBuilder", "Origin", "Outcome",
     "OutputInvalid", "OutsideContentArrived", "OutsideWorkspace", "Overloaded", "PLAN_MODE", "PathPattern",
@@ -226,6 +227,7 @@ _PLACES = {
         "Timeouts", "TokenCount", "ToolChoice",
     ),
     "vocabulary.servers.dialects": ("Dialect",),
+    "vocabulary.text.lookalikes": ("Lookalike",),
     "vocabulary.tool_calls": (
         "AllowAlways", "AllowForConversation", "AllowOnce", "CommandPart", "CommandPreview", "Decision", "Deny",
         "DenyAndStop", "DiffPreview", "Effect", "FileChanges", "NetworkPreview", "OfferedTool",

@@ -60,6 +60,14 @@ EVERYTHING = "It would remove or change everything on this computer, or everythi
 DISKS = "It would write to a disk past its file system."
 FORK_BOMB = "It would start itself over and over until the computer stands still."
 KEPT_HERE = "Keys, passwords or what was typed may be kept there."
+# As a table, so that those who collect sentences to translate find them.
+_NEVER = {
+    OWN_FILES: OWN_FILES,
+    KEYS: KEYS,
+    EVERYTHING: EVERYTHING,
+    DISKS: DISKS,
+    FORK_BOMB: FORK_BOMB,
+}
 UNCLEAR = "What this command would do cannot be told for sure."
 
 # As parts of a path, wherever the home folder is; in lower case.
@@ -92,12 +100,12 @@ def hard_deny(case: Case, grounds: Grounds = ANYWHERE) -> HardDeny | None:
         return _asked(UNCLEAR) if may_write(case.tool) else None
     for subject in case.subjects:
         if isinstance(subject, PathSubject) and may_write(case.tool) and (reason := _kept(subject.path, grounds)):
-            return HardDeny((Sentence(reason),))
+            return HardDeny((Sentence(_NEVER[reason]),))
     unclear = _starting(startup_files(case, grounds), grounds) or _private(case, grounds.private)
     lines = zip(case.lines, (each for each in case.subjects if isinstance(each, CommandSubject)), strict=True)
     for line, subject in lines:
         if (reason := _line_reason(line, subject.line, grounds)) is not None:
-            return HardDeny((Sentence(reason),))
+            return HardDeny((Sentence(_NEVER[reason]),))
         only_looks = _only_looks(line, subject, grounds.workspace)
         named = None if only_looks else _starting(_named_in(line, subject), grounds)
         unclear = named or unclear

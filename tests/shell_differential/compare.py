@@ -4,6 +4,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 
+from desktop_agent.permissions.shell.assignments import harmless_names
 from desktop_agent.permissions.shell.commands import ParsedLine
 from desktop_agent.permissions.shell.nodes import is_own_name
 from desktop_agent.permissions.shell.wrappers import program_name
@@ -41,7 +42,7 @@ def _differences(line: ParsedLine, ran: Ran, usual: str, source: str) -> Iterato
             yield f"started {each.words}"
         elif not line.moves and each.folder != _folder(line) and line.goes_to in _FOLDERS:
             yield f"started {each.words} in {each.folder}"
-        elif not line.sets_variables and each.environment != usual and names.isdisjoint({"env", "exec"}):
+        elif not _may_set(line, source) and each.environment != usual and names.isdisjoint({"env", "exec"}):
             yield f"started {each.words} with other variables"
     for each in ran.traced if is_traced else ():
         if (fault := _untold(line, each)) is not None:
@@ -97,8 +98,17 @@ def _untold(line: ParsedLine, traced: Traced) -> str | None:
     if (loop := _LOOP.match(text)) is not None:
         return None if line.sets_variables or is_own_name(loop[1]) else f"set {loop[1]}"
     if _ASSIGNMENT.match(text) is not None:
-        return None if line.sets_variables else f"set {text!r}"
+        return None if line.sets_variables or _is_harmless(text) else f"set {text!r}"
     return f"ran {text!r}"
+
+
+def _may_set(line: ParsedLine, source: str) -> bool:
+    """Whether programs may find other variables: the line says so, or sets one that changes no program."""
+    return line.sets_variables or any(f"{name}=" in source for name in harmless_names())
+
+
+def _is_harmless(text: str) -> bool:
+    return text.partition("=")[0] in harmless_names()
 
 
 def _is_text_of(said: Sequence[str | None], text: str) -> bool:

@@ -22,6 +22,11 @@ def _names() -> dict[str, frozenset[str]]:
     return {name: listed(value) for name, value in tomllib.loads(text).items()}
 
 
+def harmless_names() -> frozenset[str]:
+    """Variables of which some or all values are harmless."""
+    return _names()["names"] | _names()["module_folders"]
+
+
 def is_harmless_assignment(node: "Node", source: bytes) -> bool:
     """Whether this assignment leaves every command what it is. It stands before one, or by itself."""
     if node.type != "variable_assignment":

@@ -126,7 +126,8 @@ def test_a_project_is_built_by_a_user_without_rights(project: str, confinement: 
         pytest.skip(f"there is no {missing[0]} here")
     module = "tests.desktop_agent.tools.commands.everyday_builds"
     told = run_unprivileged(module, confinement, project, timeout=400)
-    assert told.stdout.endswith("built\n[exit code 0.]"), told.stdout + told.stderr
+    # A clone of a project with files that a desktop starts is told of.
+    assert "built\n[exit code 0.]" in told.stdout, told.stdout + told.stderr
 
 
 @pytest.mark.parametrize("confinement", ["bubblewrap", "Landlock"])

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -154,7 +155,7 @@ async def test_the_preview_says_line_folder_and_bounds(workspace: Workspace) -> 
     title = "Not confined: it can read, change and send whatever you can. For a test."
     preview = await tool.preview(tool.checked({"command": "rm x", "folder": "."}))
     assert preview == CommandPreview("rm x", str(workspace.folder), title, only_hosts=False)
-    held = run_command(workspace, confinement=lambda: bubblewrapped("/x"))
+    held = run_command(workspace, confinement=lambda: replace(bubblewrapped("/x"), holds=True))
     assert held.preview
     preview = await held.preview(held.checked({"command": "x", "hosts": ["a.example", "b.example:1"]}))
     assert isinstance(preview, CommandPreview)
