@@ -12,7 +12,7 @@ _LAST_PORT = 65535
 # A name or an IPv4 address, or an IPv6 address in brackets, and maybe a port (RFC 3986, section 3.2).
 _AUTHORITY = re.compile(r"(?:\[(?P<literal>[0-9A-Fa-f:.]+)\]|(?P<name>[^\[\]:/?#@\s]+))(?::(?P<port>[0-9]{1,5}))?")
 _NAME = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
-_HOW = "Name hosts as in “pypi.org”, “example.org:8443”, “*.example.org” or “[2001:db8::1]”"
+_HOW = "Name hosts as in “example.org”, “example.org:8443”, “*.example.org” or “[2001:db8::1]”"
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ def day(site: str, other_site: str) -> tuple[Step, ...]:
             "tests/test_circle.py", "from src.shapes import circle\n\ndef test_circle():\n    assert circle(1) == 3\n"
         ),
         run("python3 -m pytest -q tests/test_circle.py"),
-        bad(run("pip install circle-tools", hosts=["pypi.org", "files.pythonhosted.org"])),
+        bad(run("pip install circle-tools", hosts=["a-b.test", "c-d.test"])),
         edit("src/shapes.py", "3 * r * r", "3.14 * r * r"),
         edit("tests/test_circle.py", "== 3", "== 3.14"),
         run("python3 -m pytest -q -x"),

@@ -59,10 +59,9 @@ class RunCommandInput(BaseModel):
         default=[],
         max_length=MOST_HOSTS,
         description=(
-            "The hosts that it must reach, each by name: “pypi.org”, “*.example.org” for all below it, "
-            "“example.org:8443” for one port. Without any it has no network. For pip name pypi.org and "
-            "files.pythonhosted.org, for npm registry.npmjs.org, for cargo index.crates.io and static.crates.io, for "
-            "go proxy.golang.org and sum.golang.org."
+            "The hosts that it must reach, each by name: “example.org”, “*.example.org” for all below it, "
+            "“example.org:8443” for one port. Without any it has no network. For a package manager name its index and, "
+            "where that is another, the host of its files."
         ),
     )
 

@@ -8,8 +8,8 @@ from desktop_agent.network.granted_hosts import GrantedHost, HostAndPort, grante
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("pypi.org", GrantedHost("pypi.org")),
-        (" PyPI.org. ", GrantedHost("pypi.org")),
+        ("a-b.test", GrantedHost("a-b.test")),
+        (" A-B.test. ", GrantedHost("a-b.test")),
         ("example.org:8443", GrantedHost("example.org", 8443)),
         ("*.example.org", GrantedHost("*.example.org")),
         ("*.example.org:443", GrantedHost("*.example.org", 443)),
@@ -31,11 +31,19 @@ def test_names_of_hosts(text: str, expected: GrantedHost) -> None:
     "text",
     [
         *("", " ", "*", "*.", "*.org", "*.127.0.0.1", "*.[::1]", "a.*.org", "**.example.org", "x*.example.org"),
-        *("https://pypi.org", "pypi.org/simple", "me@pypi.org", "pypi.org:0", "pypi.org:99999", "pypi.org:", ":443"),
+        *(
+            "https://a-b.test",
+            "a-b.test/simple",
+            "me@a-b.test",
+            "a-b.test:0",
+            "a-b.test:99999",
+            "a-b.test:",
+            ":443",
+        ),
         *("a b", "a,b", "a\nb", "-a.example", "a-.example", "a..example", ".example", "1.2.3.4.5", "256.1.1.1"),
         *(
             "fe80::1%eth0",
-            "[pypi.org]",
+            "[a-b.test]",
             "[::1",
             "::g",
             "a%41",
@@ -51,7 +59,7 @@ def test_what_names_no_host_is_a_sentence(text: str) -> None:
 
 
 def test_each_once_in_one_form() -> None:
-    assert granted_hosts(["PyPI.org", "pypi.org.", "[::1]:80"]) == ["pypi.org", "[::1]:80"]
+    assert granted_hosts(["A-B.test", "a-b.test.", "[::1]:80"]) == ["a-b.test", "[::1]:80"]
 
 
 @pytest.mark.parametrize(

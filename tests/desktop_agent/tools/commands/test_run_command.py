@@ -169,8 +169,8 @@ async def test_rules_see_the_line_and_the_hosts(workspace: Workspace) -> None:
     tool = plain(workspace)
     assert tool.subjects
     assert await tool.subjects(tool.checked({"command": "ls | wc"})) == (CommandSubject("ls | wc"),)
-    wanted = tool.checked({"command": "ls", "hosts": ["PyPI.org", "a.example:1", "a.example:2", "*.example.org"]})
-    named = [HostSubject(each) for each in ("pypi.org", "a.example", "*.example.org")]
+    wanted = tool.checked({"command": "ls", "hosts": ["A-B.test", "a.example:1", "a.example:2", "*.example.org"]})
+    named = [HostSubject(each) for each in ("a-b.test", "a.example", "*.example.org")]
     # Nothing holds it to them.
     assert await tool.subjects(wanted) == (CommandSubject("ls"), *named, HostSubject("*"))
     held = run_command(workspace, confinement=lambda: bubblewrapped("/x"))
@@ -184,14 +184,14 @@ async def test_rules_see_the_line_and_the_hosts(workspace: Workspace) -> None:
         {"command": ""},
         {"command": "x", "timeout_seconds": 601},
         {"command": "x", "timeout_seconds": 0},
-        {"command": "x", "hosts": "pypi.org"},
+        {"command": "x", "hosts": "a-b.test"},
         {"command": "x", "hosts": [f"a{at}.example" for at in range(21)]},
         {"command": "x", "network": True},
     ):
         with pytest.raises(ToolInputInvalid):
             tool.checked(arguments)
-    with pytest.raises(ToolInputInvalid, match=r"“https://pypi.org/simple” is an address\. Name hosts as in"):
-        tool.checked({"command": "x", "hosts": ["https://pypi.org/simple"]})
+    with pytest.raises(ToolInputInvalid, match=r"“https://a-b.test/simple” is an address\. Name hosts as in"):
+        tool.checked({"command": "x", "hosts": ["https://a-b.test/simple"]})
 
 
 async def test_what_it_brings_is_named_by_its_hosts(workspace: Workspace) -> None:
