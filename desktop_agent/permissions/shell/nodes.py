@@ -106,7 +106,11 @@ def _from_here(node: "Node", source: bytes) -> str | None:
     start, body = document[0].children[1], document[0].children[2]
     # Quoted, nothing in it is expanded; `<<-` would take tabs away.
     is_raw = kinds == ["<<", "heredoc_start", "heredoc_body", "heredoc_end"] and text_of(start, source)[0] in "'\""
-    return text_of(body, source).rstrip("\n") if is_raw else None
+    if not is_raw:
+        return None
+    # The reader's body begins behind the empty lines and spaces that it begins with.
+    begin = source.index(b"\n", start.end_byte) + 1
+    return source[begin : body.end_byte].decode("utf-8", "replace").rstrip("\n")
 
 
 def _joined(node: "Node", source: bytes) -> str | None:
