@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QMouseEvent, QShortcut, QShowEvent
-from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.tool_calls import (
@@ -19,8 +19,9 @@ from desktop_agent.vocabulary.tool_calls import (
 from ui.approval.arguments_view import ArgumentsView
 from ui.approval.call_header import CallHeader
 from ui.approval.call_list import CallList
-from ui.approval.decision_bar import SETTLE_MS, DecisionBar
+from ui.approval.decision_bar import DecisionBar
 from ui.approval.parts.dialog_room import DialogRoom
+from ui.approval.parts.key_guard import SETTLE_MS, GuardedDialog, is_written_in
 from ui.approval.parts.middle import Middle
 from ui.approval.pending_approval import PendingApproval
 from ui.approval.previews.preview_view import PreviewView
@@ -33,7 +34,7 @@ from ui.look.visible_text import with_hidden_shown
 PREVIEW_PAUSE_MS = 250
 
 
-class ApprovalDialog(QDialog):
+class ApprovalDialog(GuardedDialog):
     """Window-modal, shown with `open()`. Closing it decides nothing: the calls keep waiting."""
 
     decided = Signal(str, object)
@@ -76,6 +77,16 @@ class ApprovalDialog(QDialog):
         """The call on the screen."""
         return self._calls.get(self._current or "")
 
+    @property
+    def bar(self) -> DecisionBar:
+        """The decisions."""
+        return self._bar
+
+    @property
+    def first(self) -> QWidget:
+        """The list where there is one, else what the call would do."""
+        return (self._list if len(self._calls) > 1 else self._preview.first) or self._arguments.view
+
     def set_approvals(self, calls: Sequence[PendingApproval]) -> None:
         """The calls that wait now, in order. Those answered elsewhere go; with none left the dialog closes."""
         waiting = {call.approval_id: call for call in calls if call.approval_id not in self._decided}
@@ -108,8 +119,6 @@ class ApprovalDialog(QDialog):
         """Sized before Qt puts it over the middle of the window."""
         if visible and not self.isVisible():
             self._room.start()
-            if _is_written_in(QApplication.focusWidget()):
-                self.setFocus()
         super().setVisible(visible)
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -127,40 +136,6 @@ class ApprovalDialog(QDialog):
         super().reject()
         self.postponed.emit()
 
-    def event(self, event: QEvent) -> bool:
-        """A key that no field takes shows that somebody is still typing elsewhere, whoever gets it then."""
-        if event.type() is QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
-            self._bar.still_arriving()
-            shift = Qt.KeyboardModifier.ShiftModifier
-            if self.hasFocus() and event.modifiers() in {Qt.KeyboardModifier.NoModifier, shift}:
-                # The person has not turned to the dialog yet: it is no shortcut.
-                event.accept()
-                return True
-        return super().event(event)
-
-    def changeEvent(self, event: QEvent) -> None:
-        """Rest also when the window comes to the front by itself, long after it appeared."""
-        super().changeEvent(event)
-        if event.type() is QEvent.Type.ActivationChange and self.isActiveWindow():
-            self._bar.settle()
-
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        """Say why letters are no keys."""
-        super().focusInEvent(event)
-        self._bar.say_writing(True)
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        """They are, from now on."""
-        super().focusOutEvent(event)
-        self._bar.say_writing(False)
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        """A click on a resting button lands here."""
-        self._bar.still_arriving()
-        if self.hasFocus():
-            self._first.setFocus()
-        super().mousePressEvent(event)
-
     def _connect(self) -> None:
         self._list.chosen.connect(self._show)
         self._bar.decided.connect(self._decide)
@@ -177,6 +152,8 @@ class ApprovalDialog(QDialog):
 
     def _show(self, approval_id: str) -> None:
         call = self._calls[approval_id]
+        # About a call that was answered elsewhere: who sends a message of their own has done with it.
+        was_writing = self.isVisible() and self._current not in self._decided and is_written_in(self.focusWidget())
         self._current = approval_id
         self._preview_pause.stop()
         self._header.show_call(call)
@@ -194,13 +171,7 @@ class ApprovalDialog(QDialog):
         self._list.show_calls(self._calls.values(), approval_id)
         self._bar.settle()
         self._middle.to_top()
-        if not self.hasFocus():
-            self._first.setFocus()
-
-    @property
-    def _first(self) -> QWidget:
-        """What has the keys when a call comes on the screen: nothing that can be written in, and no button."""
-        return (self._list if len(self._calls) > 1 else self._preview.first) or self._arguments.view
+        self.give_keys(was_writing=was_writing)
 
     def _decide(self, decision: Decision, for_others: bool) -> None:  # noqa: FBT001  # a slot
         call = self.current
@@ -297,17 +268,6 @@ class ApprovalDialog(QDialog):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
         layout.addLayout(line)
-
-
-def _is_written_in(part: QWidget | None) -> bool:
-    """Whether somebody is in the middle of writing there."""
-    match part:
-        case QPlainTextEdit():
-            return not part.isReadOnly() and bool(part.toPlainText())
-        case QLineEdit():
-            return not part.isReadOnly() and bool(part.text())
-        case _:
-            return False
 
 
 def _for_another(decision: Decision) -> Decision:

@@ -1,13 +1,10 @@
-"""The buttons of an approval, with one key each, and the moment of rest before they can be used.
-
-A letter alone may have been meant for a message: what grants more than once has a key that nobody types.
-"""
+"""The buttons of an approval, with one key each."""
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QRect, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QKeySequence, QPainter, QPaintEvent, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QCheckBox, QPushButton, QStyle, QVBoxLayout, QWidget
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QCheckBox, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.tool_calls import (
@@ -18,134 +15,16 @@ from desktop_agent.vocabulary.tool_calls import (
     Deny,
     DenyAndStop,
 )
-from ui.look.controls import ButtonKind, ClearableField, label
-from ui.look.parts.flow_rows import FlowRows
-from ui.look.sentences import literal, plain_tip, shown_keys
+from ui.approval.parts.key_button import LEAST_WIDTH, KeyRows
+from ui.approval.parts.key_guard import SETTLE_MS, KeyBar
+from ui.look.controls import ClearableField
+from ui.look.sentences import literal, plain_tip
 from ui.look.theme import SPACE_S, ThemeSource
 
-# What was on its way when the call appeared, a click or a word being typed, must not decide it.
-SETTLE_MS = 400
 # Pixels of a check box beside its words.
 _BOX = 40
 # What a line to write in has around its words.
 _EDGES = 2 * SPACE_S + 14
-_MESSAGE_WIDTH = 160
-
-
-class KeyButton(QPushButton):
-    """A push button that shows its key beside its text. Enter never presses it."""
-
-    def __init__(self, themes: ThemeSource, text: str, key: str, kind: ButtonKind) -> None:
-        super().__init__(literal(text))
-        self._themes = themes
-        self._key = shown_keys(key)
-        self._kind = kind
-        self._words = text
-        self._shows_key = True
-        self._why = ""
-        self.setAutoDefault(False)
-        self.setAccessibleName(text)
-        self.setAccessibleDescription(self._key)
-        self.setProperty("kind", kind)
-        self.setProperty("keyed", "true")
-
-    def show_key(self, shown: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
-        """Whether there is room for the key; without it, the tooltip says it."""
-        if shown != self._shows_key:
-            self._shows_key = shown
-            self._tell()
-            self.updateGeometry()
-            self.update()
-
-    def say_why(self, why: str) -> None:
-        """Say why it cannot be used; empty when it can."""
-        self._why = why
-        self._tell()
-
-    def _tell(self) -> None:
-        self.setToolTip(plain_tip(self._why) or ("" if self._shows_key else self._key))
-        self.setAccessibleDescription(f"{self._key}. {self._why}" if self._why else self._key)
-
-    def setText(self, text: str) -> None:
-        """Other words."""
-        self._words = text
-        super().setText(literal(text))
-
-    def break_words(self, width: int) -> None:
-        """Stand in as many lines as this width wants: words of a button may not be cut."""
-        super().setText(literal(self._words))
-        around = QPushButton.sizeHint(self).width() - self.fontMetrics().horizontalAdvance(self._words)
-        lines = [""]
-        for word in self._words.split(" "):
-            longer = f"{lines[-1]} {word}".strip()
-            if lines[-1] and self.fontMetrics().horizontalAdvance(longer) + around > width:
-                lines.append(word)
-            else:
-                lines[-1] = longer
-        if len(lines) > 1:
-            super().setText(literal("\n".join(lines)))
-
-    def sizeHint(self) -> QSize:
-        """Room for the text and the key."""
-        if not self._shows_key:
-            return super().sizeHint()
-        return super().sizeHint() + QSize(self._key_width() + SPACE_S, 0)
-
-    def minimumSizeHint(self) -> QSize:
-        """The same: neither may be cut."""
-        return self.sizeHint()
-
-    def changeEvent(self, event: QEvent) -> None:
-        """Its look depends on the direction, and would stay that of the first."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.LayoutDirectionChange:
-            self.style().unpolish(self)
-            self.style().polish(self)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        """The button, and the key at its end."""
-        super().paintEvent(event)
-        if not self._shows_key:
-            return
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        width, height = self._key_width(), self.fontMetrics().height()
-        end = QRect(self.width() - width - SPACE_S, (self.height() - height) // 2, width, height)
-        cap = QStyle.visualRect(self.layoutDirection(), self.rect(), end)
-        theme = self._themes.theme
-        colour = QColor(theme.on_accent if self._kind == "primary" and self.isEnabled() else theme.muted)
-        painter.setPen(colour)
-        font = painter.font()
-        font.setPointSizeF(font.pointSizeF() * 0.82)
-        painter.setFont(font)
-        painter.drawText(cap, Qt.AlignmentFlag.AlignCenter, self._key)
-        colour.setAlphaF(0.45)
-        painter.setPen(colour)
-        painter.drawRoundedRect(cap, 4, 4)
-
-    def _key_width(self) -> int:
-        return self.fontMetrics().horizontalAdvance(self._key) + 8
-
-
-class KeyRows(FlowRows):
-    """Its buttons show their keys as long as that does not take too many rows; else these stand in the tooltips."""
-
-    rows_with_keys = 2
-
-    def minimumSizeHint(self) -> QSize:
-        """Of hardly any width: words of buttons stand in several lines where they must."""
-        return QSize(_MESSAGE_WIDTH, super().minimumSizeHint().height())
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Look again."""
-        super().resizeEvent(event)
-        buttons = self.findChildren(KeyButton)
-        for each in buttons:
-            each.show_key(True)
-        fits = self.rows_for(self.width()) <= self.rows_with_keys
-        for each in buttons:
-            each.show_key(fits)
-            each.break_words(self.width())
 
 
 class _OthersBox(QCheckBox):
@@ -184,7 +63,7 @@ class _Message(ClearableField):
         self.setPlaceholderText(next(fitting, self.tr("Message")))
 
 
-class DecisionBar(QWidget):
+class DecisionBar(KeyBar):
     """Message to the model, and the six commands. Says what was decided; the dialog knows about which call."""
 
     decided = Signal(object, bool)
@@ -196,59 +75,39 @@ class DecisionBar(QWidget):
     """The person wants to see which rules may be made of the call."""
 
     def __init__(self, themes: ThemeSource, settle_ms: int = SETTLE_MS, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(themes, settle_ms, parent)
         self._edited_input: Callable[[], JsonObject | None] = lambda: None
         self._can_allow = True
         self._has_rules = False
-        self._rest = QTimer(self, singleShot=True, interval=settle_ms)
-        self._rest.timeout.connect(self._refresh)
+        self._calls = 1
         self._message = _Message(themes)
         self._message.setAccessibleName(self.tr("Message to the model"))
         self._message.returnPressed.connect(self._deny_with_message)
         self._message.textChanged.connect(self.message_changed)
         self._for_others = _OthersBox()
-        words = self.tr("You were writing. Press Tab or click in this dialog to use the keys.")
-        self._writing = label(words, "small", wrap=True)
-        self._allow_once = self._command(themes, self.tr("Allow once"), "A", "primary", self.allow_once)
+        self._for_others.toggled.connect(self._say_how_many)
+        self._allow_once = self._command(self.tr("Allow once"), "A", "primary", self.allow_once)
         self._allow_conversation = self._command(
-            themes, self.tr("Allow for this conversation"), "Ctrl+Shift+C", "", self.allow_for_conversation
+            self.tr("Allow for this conversation"), "Ctrl+Shift+C", "", self.allow_for_conversation
         )
-        self._allow_always = self._command(themes, self.tr("Always allow…"), "Ctrl+Shift+W", "", self._want_rules)
-        self._edit = self._command(themes, self.tr("Edit arguments"), "E", "", self._toggle_edit)
-        self._deny = self._command(themes, self.tr("Deny"), "D", "danger", self.deny)
-        self._deny_and_stop = self._command(themes, self.tr("Deny and stop"), "Shift+D", "danger", self.deny_and_stop)
+        self._allow_always = self._command(self.tr("Always allow…"), "Ctrl+Shift+W", "", self._want_rules)
+        self._edit = self._command(self.tr("Edit arguments"), "E", "", self._toggle_edit)
+        self._deny = self._command(self.tr("Deny"), "D", "danger", self.deny)
+        self._deny_and_stop = self._command(self.tr("Deny and stop"), "Shift+D", "danger", self.deny_and_stop)
         self._arrange()
-
-    @property
-    def is_resting(self) -> bool:
-        """Whether commands are ignored because the call has only just appeared."""
-        return self._rest.isActive()
 
     def use(self, edited_input: Callable[[], JsonObject | None]) -> None:
         """Ask here for edited arguments when something is allowed; None means unchanged."""
         self._edited_input = edited_input
 
-    def settle(self) -> None:
-        """A call has just appeared: ignore everything for a moment."""
-        self._rest.start()
-        self._refresh()
-
     def set_message(self, text: str) -> None:
         """Show what was written to the model about this call."""
         self._message.setText(text)
 
-    def still_arriving(self) -> None:
-        """A key or click came while resting: what was on its way is still coming, so rest again."""
-        if self.is_resting:
-            self._rest.start()
-
-    def say_writing(self, writing: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
-        """Whether letters are no keys yet, because the person was writing elsewhere."""
-        self._writing.setVisible(writing)
-
     def offer_others(self, tool: str, count: int) -> None:
         """Offer to decide the other `count` waiting calls of the same tool with this one."""
         self._for_others.setChecked(False)
+        self._calls = 1 + count
         self._for_others.setVisible(count > 0)
         words = (
             self.tr("Also for the other {0} calls of {1}") if count > 1 else self.tr("Also for the other call of {1}")
@@ -306,15 +165,14 @@ class DecisionBar(QWidget):
         if not self.is_resting:
             self.edit_toggled.emit()
 
-    def _command(
-        self, themes: ThemeSource, text: str, key: str, kind: ButtonKind, command: Callable[[], None]
-    ) -> KeyButton:
-        made = KeyButton(themes, text, key, kind)
-        made.clicked.connect(command)
-        # A shortcut of the button itself would press it 100 ms later, when another call may be on the screen.
-        shortcut = QShortcut(QKeySequence(key), self, context=Qt.ShortcutContext.WindowShortcut, autoRepeat=False)
-        shortcut.activated.connect(command)
-        return made
+    def _say_how_many(self, with_others: bool) -> None:  # noqa: FBT001  # a slot
+        """A letter alone allows one call: more than one have a key that nobody types, and the button says so."""
+        if with_others:
+            words = self.tr("Allow both calls once") if self._calls == 2 else self.tr("Allow these {0} calls once")
+            self._allow_once.set_command(words.format(self._calls), "Ctrl+Shift+A")
+        else:
+            self._allow_once.set_command(self.tr("Allow once"), "A")
+        self._allowing.fit()
 
     def _refresh(self) -> None:
         ready = not self.is_resting
@@ -325,11 +183,10 @@ class DecisionBar(QWidget):
             each.setEnabled(ready)
 
     def _arrange(self) -> None:
-        self._message.setMinimumWidth(_MESSAGE_WIDTH)
+        self._message.setMinimumWidth(LEAST_WIDTH)
         self._denying = KeyRows((self._message, self._deny, self._deny_and_stop), wide=self._message, trailing=True)
         self._denying.rows_with_keys = 1
         self._for_others.hide()
-        self._writing.hide()
         self._allowing = KeyRows(
             (self._for_others, self._edit, self._allow_always, self._allow_conversation, self._allow_once),
             wide=self._for_others,

@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtWidgets import QHBoxLayout, QStyle, QWidget
 
-from ui.approval.decision_bar import KeyButton
+from ui.approval.parts.key_button import KeyButton
 from ui.look.scheme import STRONG_DARK, STRONG_LIGHT
 from ui.look.style import apply_look
 from ui.look.theme import DARK, LIGHT, ThemeSource

@@ -5,6 +5,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QApplication,
+    QCheckBox,
     QLabel,
     QLineEdit,
     QListWidget,
@@ -186,3 +187,66 @@ def test_a_window_that_comes_to_the_front_rests_first(qtbot):
     driver.key(Qt.Key.Key_A)
     assert driver.decisions == []
     driver.dialog.reject()
+
+
+def test_no_bare_key_allows_the_other_calls_too(qtbot):
+    for key in BARE:
+        driver = Driver(qtbot)
+        driver.show(call(1), call(2), call(3))
+        driver.dialog.findChild(QCheckBox).setChecked(True)
+        driver.key(key)
+        assert not any(isinstance(each, AllowOnce) for _, each in driver.decisions)
+        driver.dialog.close()
+
+
+def test_what_allows_the_other_calls_too_says_so_with_its_own_keys(qtbot):
+    driver = Driver(qtbot)
+    driver.show(call(1), call(2), call(3))
+    button, box = driver.button("Allow once"), driver.dialog.findChild(QCheckBox)
+    assert (button.text(), button.accessibleDescription()) == ("Allow once", "A")
+    box.setChecked(True)
+    assert button.text() == "Allow these 3 calls once"
+    assert button.accessibleDescription() == "Ctrl+Shift+A. Allow these 3 calls once"
+    box.setChecked(False)
+    assert (button.text(), button.accessibleDescription()) == ("Allow once", "A")
+    driver.key(Qt.Key.Key_A, MORE)
+    assert driver.decisions == []
+    box.setChecked(True)
+    driver.key(Qt.Key.Key_A, MORE)
+    assert [approval_id for approval_id, _ in driver.decisions] == ["call-1", "call-2", "call-3"]
+
+
+@pytest.mark.parametrize("writes", ["Ctrl+Shift+C", "Ctrl+Shift+W", "Ctrl+Shift+A"])
+def test_no_keys_at_all_decide_for_who_was_writing(qtbot, writes):
+    writer = Writer(qtbot, "Pleas")
+    writer.show(call(1, offers=OFFERS), call(2))
+    writer.dialog.findChild(QCheckBox).setChecked(True)
+    writer.key(getattr(Qt.Key, f"Key_{writes[-1]}"), MORE)
+    assert writer.decisions == []
+    assert not any(each.isVisible() for each in writer.dialog.findChildren(QRadioButton))
+
+
+def test_a_call_that_comes_when_another_is_gone_waits_for_who_writes_a_message_about_that(qtbot):
+    driver = Driver(qtbot)
+    driver.show(call(1))
+    message = driver.part(QLineEdit, "Message to the model")
+    message.setFocus()
+    qtbot.keyClicks(message, "Use an")
+    driver.dialog.set_approvals([call(2)])
+    driver.settled()
+    driver.key(Qt.Key.Key_A)
+    assert driver.decisions == []
+    assert hint(driver)
+
+
+def test_the_call_after_a_message_of_ones_own_can_be_answered_at_once(qtbot):
+    driver = Driver(qtbot)
+    driver.show(call(1), call(2))
+    message = driver.part(QLineEdit, "Message to the model")
+    message.setFocus()
+    qtbot.keyClicks(message, "Use another")
+    driver.key(Qt.Key.Key_Return)
+    driver.settled()
+    assert not hint(driver)
+    driver.key(Qt.Key.Key_A)
+    assert driver.decisions == [("call-1", Deny(message="Use another")), ("call-2", AllowOnce())]

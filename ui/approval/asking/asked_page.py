@@ -51,11 +51,12 @@ class AskedPage(QWidget):
             case _:
                 return False
 
-    def take_focus(self) -> None:
+    @property
+    def first(self) -> QWidget:
         """Where nothing can be typed yet: words on their way elsewhere must not land in a form."""
-        words = self.view.words
-        (words if words is not None else self).setFocus(Qt.FocusReason.OtherFocusReason)
-        self.bar.settle()
+        if isinstance(self.view, FormView) and not self.bar.is_resting:
+            return self.view.first
+        return self.view.words or self
 
     def leave(self) -> None:
         """The person does not answer."""

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QListWidget, QListWidgetItem, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QListWidget, QListWidgetItem, QStackedWidget, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.mcp.asking import ElicitationAnswer
+from ui.approval.asking.answer_bar import AnswerBar
 from ui.approval.asking.asked_page import AskedPage
 from ui.approval.asking.page_view import PageView
-from ui.approval.decision_bar import SETTLE_MS
+from ui.approval.parts.key_guard import SETTLE_MS, GuardedDialog, is_written_in
 from ui.bridge.mcp.asking import Asked, AskedElicitation
 from ui.look.controls import announce, button, label
 from ui.look.rows import RowDelegate, RowRole
@@ -25,7 +25,7 @@ WIDTH, HEIGHT, SMALL_HEIGHT = 620, 600, 440
 LIST_WIDTH = 200
 
 
-class AskingDialog(QDialog):
+class AskingDialog(GuardedDialog):
     """Window-modal, shown with `open()`. Closing it answers the question on the screen with nothing, and no other."""
 
     answered = Signal(str, object)
@@ -53,23 +53,37 @@ class AskingDialog(QDialog):
         page = self._stack.currentWidget()
         return page if isinstance(page, AskedPage) else None
 
+    @property
+    def bar(self) -> AnswerBar | None:
+        """Yes and no."""
+        return self.current.bar if self.current is not None else None
+
+    @property
+    def first(self) -> QWidget:
+        """The server's words, or the form once something can be typed in it."""
+        return self.current.first if self.current is not None else self
+
     def set_asked(self, waiting: Sequence[Asked]) -> None:
         """These wait now, oldest first. With none left the dialog closes. What cannot be shown is declined."""
-        before = self.current
+        before, was_writing = self.current, self.isVisible() and is_written_in(self.focusWidget())
         for gone in set(self._pages) - {each.id for each in waiting}:
             self._take_away(self._pages.pop(gone))
         unshown = [each for each in waiting if each.id not in self._pages and not self._add(each)]
-        self._show_asked([each for each in waiting if each not in unshown], before)
+        self._show_asked([each for each in waiting if each not in unshown], before, was_writing=was_writing)
         for each in unshown:
             self.answered.emit(each.id, ElicitationAnswer("decline") if isinstance(each, AskedElicitation) else False)
 
-    def _show_asked(self, waiting: Sequence[Asked], before: AskedPage | None) -> None:
+    def _show_asked(self, waiting: Sequence[Asked], before: AskedPage | None, *, was_writing: bool) -> None:
         if not waiting:
             if self.isVisible():
                 self.accept()
             return
         still = before is not None and before.asked.id in self._pages
-        self._show(self._pages[before.asked.id if before is not None and still else waiting[0].id], is_other=not still)
+        self._show(self._pages[before.asked.id if before is not None and still else waiting[0].id])
+        if not still and self.isVisible() and self.current is not None:
+            self.current.bar.settle()
+            self.give_keys(was_writing=was_writing)
+            announce(self, self.current.title)
         self._fill(waiting)
 
     def set_can_stop(self, can_stop: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
@@ -83,31 +97,18 @@ class AskingDialog(QDialog):
             self._resize(WIDTH + (LIST_WIDTH if len(self._pages) > 1 else 0))
         super().setVisible(visible)
         if appears and self.current is not None:
-            self.current.take_focus()
+            self.current.bar.settle()
+            self.give_keys()
 
     def reject(self) -> None:
         """Escape and the window's own button: no answer to this question; the others go on waiting."""
         if self.current is not None:
             self.current.leave()
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """A key that nobody wanted shows that somebody is still typing elsewhere."""
-        self._still_arriving()
-        super().keyPressEvent(event)
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        """A click on a resting button lands here."""
-        self._still_arriving()
-        super().mousePressEvent(event)
-
     def _resize(self, width: int) -> None:
         is_small = all(page.is_small for page in self._pages.values())
         window, wanted = self.parentWidget(), QSize(width, SMALL_HEIGHT if is_small else HEIGHT)
         self.resize(wanted if window is None else wanted.boundedTo(window.size()))
-
-    def _still_arriving(self) -> None:
-        if self.current is not None:
-            self.current.bar.still_arriving()
 
     def show_unopened(self, sentence: Sentence) -> None:
         """The page that was wanted last could not be opened."""
@@ -127,6 +128,8 @@ class AskingDialog(QDialog):
 
     def _made(self, asked: Asked) -> AskedPage:
         page = AskedPage(self._themes, asked, self._settle_ms)
+        # Who answers has done with what they were writing there.
+        page.answered.connect(page.setFocus)
         page.answered.connect(partial(self.answered.emit, asked.id))
         page.page_wanted.connect(self.page_wanted)
         self._stack.addWidget(page)
@@ -137,18 +140,15 @@ class AskingDialog(QDialog):
         page.hide()
         page.deleteLater()
 
-    def _show(self, page: AskedPage, *, is_other: bool) -> None:
+    def _show(self, page: AskedPage) -> None:
         self._stack.setCurrentWidget(page)
         self.setWindowTitle(page.title)
         self.setAccessibleDescription(page.title)
-        if is_other and self.isVisible():
-            page.take_focus()
-            announce(self, page.title)
 
     def _turn_to(self, item: QListWidgetItem | None) -> None:
         page = self._pages.get(str(item.data(Qt.ItemDataRole.UserRole))) if item is not None else None
         if page is not None and page is not self.current:
-            self._show(page, is_other=False)
+            self._show(page)
             page.bar.settle()
 
     def _fill(self, waiting: Sequence[Asked]) -> None:

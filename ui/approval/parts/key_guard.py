@@ -1,0 +1,148 @@
+"""Dialogs that come up by themselves, and whose keys answer: none may that was on its way elsewhere."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QEvent, QTimer, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QPlainTextEdit, QWidget
+
+from ui.approval.parts.key_button import KeyButton
+from ui.look.controls import ButtonKind, announce, label
+from ui.look.theme import ThemeSource
+
+# What was on its way when something appeared, a click or a word being typed, must not answer it.
+SETTLE_MS = 400
+
+
+class KeyBar(QWidget):
+    """Buttons with a key each. They rest for a moment whenever there is something new to answer.
+
+    A letter alone may have been meant for a message: what grants more than one thing has a key that nobody types.
+    """
+
+    rested = Signal()
+
+    def __init__(self, themes: ThemeSource, settle_ms: int, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._rest = QTimer(self, singleShot=True, interval=settle_ms)
+        self._rest.timeout.connect(self._refresh)
+        self._rest.timeout.connect(self.rested)
+        words = self.tr("You were writing. Press Tab or click in this dialog to use the keys.")
+        self._writing = label(words, "small", wrap=True)
+        self._writing.hide()
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether nothing can be answered yet."""
+        return self._rest.isActive()
+
+    def settle(self) -> None:
+        """Something has just appeared: ignore everything for a moment."""
+        self._rest.start()
+        self._refresh()
+
+    def still_arriving(self) -> None:
+        """A key or click came while resting: what was on its way is still coming, so rest again."""
+        if self.is_resting:
+            self._rest.start()
+
+    def say_writing(self, writing: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
+        """Whether keys are none yet, because the person was writing."""
+        if writing and self._writing.isHidden():
+            announce(self, self._writing.text())
+        self._writing.setVisible(writing)
+
+    def _command(self, text: str, key: str, kind: ButtonKind, command: Callable[[], None]) -> KeyButton:
+        made = KeyButton(self._themes, text, key, kind)
+        made.answer(self, key, command)
+        return made
+
+    def _refresh(self) -> None:
+        """Enable what can be used now."""
+        raise NotImplementedError
+
+
+class GuardedDialog(QDialog):
+    """Has the keys itself, and heeds none, as long as the person who was writing has not turned to it."""
+
+    @property
+    def bar(self) -> KeyBar | None:
+        """The buttons of what is on the screen."""
+        raise NotImplementedError
+
+    @property
+    def first(self) -> QWidget:
+        """What has the keys when something comes on the screen: nothing that can be written in, and no button."""
+        raise NotImplementedError
+
+    @property
+    def is_guarding(self) -> bool:
+        """Whether keys answer nothing yet. True also before the window that comes up has them."""
+        return self.focusWidget() is self
+
+    def give_keys(self, *, was_writing: bool = False) -> None:
+        """Something else is on the screen; `was_writing`: about what stood there before."""
+        if was_writing:
+            self.setFocus()
+        elif not self.is_guarding:
+            self.first.setFocus()
+        if self.bar is not None:
+            self.bar.say_writing(self.is_guarding)
+
+    def setVisible(self, visible: bool) -> None:  # noqa: FBT001  # Qt's signature
+        """Look whether the person is writing somewhere."""
+        if visible and not self.isVisible():
+            if is_written_in(QApplication.focusWidget()):
+                self.setFocus()
+            elif self.is_guarding:
+                self.first.setFocus()
+        super().setVisible(visible)
+
+    def event(self, event: QEvent) -> bool:
+        """A key that no field takes shows that somebody is still typing elsewhere, whoever gets it then."""
+        if event.type() is QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
+            if self.bar is not None:
+                self.bar.still_arriving()
+            if self.is_guarding:
+                # Then it is no shortcut. Ctrl+Enter, too, may be meant for the message.
+                event.accept()
+                return True
+        return super().event(event)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Rest also when the window comes to the front by itself, long after it appeared."""
+        super().changeEvent(event)
+        if event.type() is QEvent.Type.ActivationChange and self.isActiveWindow() and self.bar is not None:
+            self.bar.settle()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Say why keys are none."""
+        super().focusInEvent(event)
+        if self.bar is not None:
+            self.bar.say_writing(True)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """They are, once the person has turned to something in it."""
+        super().focusOutEvent(event)
+        if self.bar is not None:
+            self.bar.say_writing(self.is_guarding)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """A click on a resting button lands here."""
+        if self.bar is not None:
+            self.bar.still_arriving()
+        if self.is_guarding:
+            self.first.setFocus()
+        super().mousePressEvent(event)
+
+
+def is_written_in(part: QWidget | None) -> bool:
+    """Whether somebody is in the middle of writing there."""
+    match part:
+        case QPlainTextEdit():
+            return not part.isReadOnly() and bool(part.toPlainText())
+        case QLineEdit():
+            return not part.isReadOnly() and bool(part.text())
+        case _:
+            return False
