@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
@@ -72,6 +72,17 @@ def with_plain_newlines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
+def named_apart(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """All of these: of two names that became one, the second is marked."""
+    made: dict[Any, Any] = {}
+    for given, each in pairs:
+        name = given
+        while name in made:
+            name = f"{name}⟨{len(made)}⟩"
+        made[name] = each
+    return made
+
+
 def _part(value: object) -> ResultPart:
     if isinstance(value, Text | Json | Image):
         return value
@@ -94,7 +105,7 @@ def clean(value: Any) -> Any:
             return str(value)
         case dict():
             pairs = cast("dict[Any, Any]", value).items()
-            return {whole(name) if type(name) is str else name: clean(each) for name, each in pairs}
+            return named_apart((whole(name) if type(name) is str else name, clean(each)) for name, each in pairs)
         case list() | tuple():
             return [clean(each) for each in cast("list[Any]", value)]
         case _:

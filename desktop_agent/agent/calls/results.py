@@ -5,12 +5,13 @@ person does not read. The person is shown the same text.
 """
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
 
-from desktop_agent.tools.answers import clean, first_of, left_out, plain, whole, with_plain_newlines
+from desktop_agent.tools.answers import clean, first_of, left_out, named_apart, plain, whole, with_plain_newlines
 from desktop_agent.tools.foreign_code import first_problem, kind_of
 from desktop_agent.tools.in_thread import by_size
 from desktop_agent.tools.json_pieces import is_nested_deeper, json_pieces
@@ -28,6 +29,7 @@ DEEPEST = 100
 EDITED = "The person changed the arguments of this call before it ran."
 _LONGEST_IN_NOTE = 1_000
 _OF_A_PICTURE = {"source", "detail", "name"}
+_PART_OF_MARK = re.compile(r"⟨(U(\+[0-9A-F]*)?)?\Z")
 _TOO_DEEP = "The tool gave back something that is nested too deep."
 
 
@@ -49,9 +51,20 @@ async def taken(given: object, most: int) -> tuple[ResultPart, ...]:
     return await by_size(lambda: _taken(parts, rest, most), parts)
 
 
-def as_seen(text: str) -> str:
-    """The text as a person sees it: with marks for what cannot be seen, and nothing written over."""
-    return with_hidden_marked(with_plain_newlines(whole(text)))
+def as_seen(text: str, most: int) -> str:
+    """The text as a person sees it: with marks for what cannot be seen, and nothing written over.
+
+    At most so many characters of it; no mark is cut, and no byte order mark stands at its beginning.
+    """
+    return _beginning(_seen(text[:most]), most)
+
+
+def _seen(text: str) -> str:
+    return with_hidden_marked(with_plain_newlines(whole(text)).removeprefix("\ufeff"))
+
+
+def _beginning(text: str, most: int) -> str:
+    return text if len(text) <= most else _PART_OF_MARK.sub("", text[:most])
 
 
 def with_edit_note(result: ToolResult, asked: JsonObject, ran: JsonObject) -> ToolResult:
@@ -133,15 +146,19 @@ def _words(part: object, left: int) -> tuple[ResultPart, int]:
     if isinstance(part, Text):
         # Nothing but its words: opaque state would go to a provider as if its own model had said it.
         text = _text(part.text)
-        shown = as_seen(text[:left])
+        shown = _seen(text[:left])
         size = max(len(text), len(shown))
         return (Text(text=shown) if size <= left else _cut(shown, left, f"{size:,}")), size
     if isinstance(part, Json):
         text, is_whole = _written(part.value, left)
-        size = len(text)
-        if size <= left:
-            return Json(value=_marked(_read(text))), size
-        return _cut(text, left, f"{size:,}" if is_whole else f"more than {left:,}"), size
+        if len(text) <= left:
+            value = _marked(_read(text))
+            text, _ = _written(value)
+            if len(text) <= left:
+                return Json(value=value), len(text)
+        shown = with_hidden_marked(text[: left + 1])
+        size = max(len(text), len(shown))
+        return _cut(shown, left, f"{size:,}" if is_whole else f"more than {left:,}"), size
     raise NoResult(f"The tool gave back {kind_of(part)} as a part of its result.")
 
 
@@ -154,10 +171,14 @@ def _text(given: object) -> str:
 
 def _read(text: str) -> Any:
     """As it will be read from the disk. What JSON has no word for becomes a text: NaN, infinity."""
-    value = json.loads(whole(text), parse_constant=str)
+    value = json.loads(whole(text), parse_constant=str, object_pairs_hook=_with_names_marked)
     if is_nested_deeper(value, DEEPEST):
         raise NoResult(_TOO_DEEP)
     return value
+
+
+def _with_names_marked(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return named_apart((_marked(name), each) for name, each in pairs)
 
 
 def _marked(value: Any) -> Any:
@@ -166,8 +187,7 @@ def _marked(value: Any) -> Any:
         case str():
             return value if value.isascii() else with_hidden_marked(value)
         case dict():
-            pairs = cast("dict[str, Any]", value).items()
-            return {_marked(name): _marked(each) for name, each in pairs}
+            return {name: _marked(each) for name, each in cast("dict[str, Any]", value).items()}
         case list():
             return [_marked(each) for each in cast("list[Any]", value)]
         case _:
@@ -195,4 +215,4 @@ def _written(value: Any, most: int | None = None) -> tuple[str, bool]:
 
 
 def _cut(text: str, left: int, size: str) -> Text:
-    return Text(text=f"{whole(text[:left])}\n[cut: {size} characters in all]")
+    return Text(text=f"{whole(_beginning(text, left))}\n[cut: {size} characters in all]")

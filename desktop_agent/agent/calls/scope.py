@@ -96,7 +96,7 @@ class Scope:
 
     def answer(self, call: Call, outcome: Outcome, why: str, seconds: float = 0.0) -> None:
         """A result of words alone; some of them may be a tool's own."""
-        said = as_seen(plain(why)[: self.limits.result_characters])
+        said = as_seen(plain(why), self.limits.result_characters)
         self.finish(call, missing_result(call.use, outcome, said), seconds)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

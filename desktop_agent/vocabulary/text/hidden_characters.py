@@ -90,11 +90,10 @@ def without_hidden(text: str) -> str:
 
 
 def with_hidden_marked(text: str) -> str:
-    """The text with ⟨U+202E⟩ for each character that hides something, and no byte order mark at its beginning.
+    """The text with ⟨U+202E⟩ for each character that hides something.
 
     So a model reads what a person sees, and both see where something was. Soft hyphens within words stay.
     """
-    text = text.removeprefix("\ufeff")
     pieces: list[str] = []
     end = 0
     for at in deceptive(text):

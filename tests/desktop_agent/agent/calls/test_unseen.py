@@ -1,18 +1,24 @@
 """What nobody can see in the results of tools: a model reads it marked, as the person does."""
 
 import asyncio
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from desktop_agent.agent.calls.results import size_of, taken
 from desktop_agent.permissions.standing import Standing
+from desktop_agent.tools.answers import clean
 from desktop_agent.tools.tool import AnyTool, RunningCall
 from desktop_agent.tools.toolsets import builtin_tools
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.blocks import Json, ToolUse
+from desktop_agent.vocabulary.blocks import Json, Text, ToolUse
+from desktop_agent.vocabulary.conduct.limits import Limits
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
 from desktop_agent.vocabulary.engine_events import ToolProgress
+from desktop_agent.vocabulary.errors import ToolFailed
 from tests.desktop_agent.agent.calls.rounds import Desk, call, tool, until
 from tests.desktop_agent.tools.mcp.stage import offer_of, own_server, program
 
@@ -125,3 +131,57 @@ async def test_lines_beside_marked_ones_can_be_edited_and_the_others_stay(tmp_pa
     change = {"path": "a.txt", "old_text": "plain\n", "new_text": "changed\n"}
     await done(tmp_path, ("edit_file", change))
     assert (tmp_path / "a.txt").read_text() == FILE.replace("plain", "changed")
+
+
+MARK = "⟨U\\+[0-9A-F]{4,5}⟩"
+HIDDEN = "\u202e\u200b\x9b\U000e0072\ufeff"
+
+
+def length(parts: tuple[Any, ...]) -> int:
+    """Without the word about what was cut."""
+    return sum(len(each.text.partition("\n[cut")[0]) if isinstance(each, Text) else size_of(each) for each in parts)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [Text(text=f"a{HIDDEN}" * 4), Json(value={f"a{HIDDEN}": [HIDDEN]}), Json(value=HIDDEN * 4)],
+    ids=["text", "object", "string"],
+)
+async def test_what_is_cut_is_marked_and_no_mark_makes_it_longer_or_is_cut_itself(part: Any) -> None:
+    for most in range(1, 180):
+        parts = await taken([part], most)
+        assert length(parts) <= most
+        words = "".join(each.text if isinstance(each, Text) else str(each.value) for each in parts)
+        assert not set(HIDDEN) & set(words)
+        assert words.count("⟨") == len(re.findall(MARK, words))
+
+
+async def test_why_a_call_failed_is_no_longer_for_its_marks() -> None:
+    async def fails(*_given: Any) -> Any:
+        raise ToolFailed(HIDDEN * 100)
+
+    desk = Desk(
+        call("1", "bad"), tools=[replace(tool("bad", reads=True), run=fails)], limits=Limits(result_characters=99)
+    )
+    await desk.run()
+    (words,) = desk.words
+    assert words.count("⟨U+202E⟩") < 99 / 8
+    assert words.count("⟨") == len(re.findall(MARK, words))
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ({"\ufeffa": 1, "a": 2}, {"⟨U+FEFF⟩a": 1, "a": 2}),
+        ({"a": "\ufeffb"}, {"a": "⟨U+FEFF⟩b"}),
+        ({"⟨U+200B⟩": 1, "\u200b": 2}, {"⟨U+200B⟩": 1, "⟨U+200B⟩⟨1⟩": 2}),
+        ([{"a\ud800": 1, "a?": 2}], [{"a?": 1, "a?⟨1⟩": 2}]),
+        ({"1": "a", 1: "b"}, {"1": "a", "1⟨1⟩": "b"}),
+    ],
+)
+async def test_no_name_in_json_is_lost(given: Any, shown: Any) -> None:
+    assert await taken([Json(value=given)], 1_000) == (Json(value=shown),)
+
+
+def test_no_name_is_lost_where_half_characters_go() -> None:
+    assert clean({"a\ud800": 1, "a?": 2}) == {"a?": 1, "a?⟨1⟩": 2}
