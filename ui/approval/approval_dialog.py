@@ -161,6 +161,7 @@ class ApprovalDialog(GuardedDialog):
         self._rules.hide()
         self._rules.offer(call.offers)
         self.setAccessibleDescription(" ".join(filter(None, (self._header.words, self._reasons.words))))
+        self._preview.leave_out_folder(call.workspace)
         self._preview.show_preview(call.preview)
         # Where they are edited, their preview is asked for anew.
         self._arguments.show_call(call.arguments, call.validate, self._edits.get(approval_id))

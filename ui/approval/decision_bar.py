@@ -188,8 +188,8 @@ class DecisionBar(KeyBar):
         self._denying.rows_with_keys = 1
         self._for_others.hide()
         self._allowing = KeyRows(
-            (self._for_others, self._edit, self._allow_always, self._allow_conversation, self._allow_once),
-            wide=self._for_others,
+            (self._edit, self._allow_always, self._allow_conversation, self._allow_once),
+            apart=self._edit,
             trailing=True,
         )
         layout = QVBoxLayout(self)
@@ -197,4 +197,5 @@ class DecisionBar(KeyBar):
         layout.setSpacing(SPACE_S)
         layout.addWidget(self._writing)
         layout.addWidget(self._denying)
+        layout.addWidget(self._for_others)
         layout.addWidget(self._allowing)

@@ -2,8 +2,9 @@
 
 import re
 
-from PySide6.QtCore import QUrl
+from PySide6.QtCore import QCoreApplication, QUrl
 
+from desktop_agent.vocabulary.text.lookalikes import lookalike
 from ui.look.written.order import shown_apart
 
 _ACE = "xn--"
@@ -19,7 +20,13 @@ def host_words(host: str) -> str:
     wildcard, name, port = (found[1] or "", found[2], found[3] or "") if found else ("", host, "")
     plain, letters = _plain(name), in_letters(name) if name.isascii() else name
     whole = shown_apart(f"{wildcard}{plain}{port}")
-    return whole if letters in {"", plain.lower()} else f"{whole} ({shown_apart(letters)})"
+    if letters in {"", plain.lower()}:
+        return whole
+    alike = lookalike(letters, is_name=True)
+    if alike is None:
+        return f"{whole} ({shown_apart(letters)})"
+    words = QCoreApplication.translate("Hosts", "{0} (reads “{1}”, but “{2}” is {3})")
+    return words.format(whole, shown_apart(letters), alike.char, alike.name)
 
 
 def in_letters(ascii_host: str) -> str:

@@ -77,11 +77,15 @@ class ReasonNote(QFrame):
 
     def _fit_trust(self) -> None:
         whole = self._whole_trust
-        around = 2 * SPACE_M + _ICON_SIZE + SPACE_S + _EDGES * self._themes.zoom // 100
+        around = 2 * SPACE_M + self._icon_size + SPACE_S + _EDGES * self._themes.zoom // 100
         shown = self._trust.fontMetrics().elidedText(whole, Qt.TextElideMode.ElideMiddle, self.width() - around)
         self._trust.setText(literal(shown))
         self._trust.setToolTip(plain_tip(whole) if shown != whole else "")
 
     def _draw(self) -> None:
         ratio = 2 if self.devicePixelRatioF() > 1 else 1
-        self._icon.setPixmap(pixmap("warning", self._themes.theme.warning, _ICON_SIZE, ratio))
+        self._icon.setPixmap(pixmap("warning", self._themes.theme.warning, self._icon_size, ratio))
+
+    @property
+    def _icon_size(self) -> int:
+        return _ICON_SIZE * self._themes.zoom // 100

@@ -63,6 +63,8 @@ class RuleChoice(QFrame):
         places = [each.workspace for each in self._offers]
         for at, each in enumerate(self._offers):
             if at == 0 or places[at - 1] != places[at]:
+                if at:
+                    self._choices.addSpacing(SPACE_S)
                 self._choices.addWidget(WrappedText(self._where(each), "strong"))
             self._choices.addWidget(self._row(at, each))
         self._grant.setEnabled(bool(self._offers))

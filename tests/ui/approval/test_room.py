@@ -139,8 +139,9 @@ def test_the_buttons_end_where_the_parts_above_them_end(roomy):
     settle(driver)
     dialog = driver.dialog
     assert not dialog._middle.verticalScrollBar().isVisible()
-    edges = {area_in(dialog, each).right() for each in (dialog._arguments._view, dialog._preview, dialog._bar)}
-    assert len(edges) == 1
+    parts = (dialog._arguments._view, dialog._preview, dialog._bar)
+    assert len({area_in(dialog, each).right() for each in (*parts, driver.button("Allow once"))}) == 1
+    assert len({area_in(dialog, each).left() for each in (*parts, driver.button("Edit arguments"))}) == 1
 
 
 @pytest.mark.parametrize(
@@ -242,6 +243,14 @@ def test_all_parts_of_a_command_are_seen_before_its_arguments(roomy):
     for each in tags:
         assert viewport.rect().contains(QRect(each.mapTo(viewport, QPoint(0, 0)), each.size()))
         assert each.mapTo(viewport, QPoint(0, 0)).y() < arguments
+
+
+@pytest.mark.parametrize(("workspace", "count"), [("/home/ada/project", 1), ("/home/ada", 2)])
+def test_a_folder_is_named_once(roomy, workspace, count):
+    driver = roomy(ROOMS["large"])
+    driver.show(call(1, tool="run_command", preview=command("ls"), workspace=workspace))
+    assert sum("In the folder" in each for each in driver.words) == count
+    assert any(each.startswith("Confined by bubblewrap.") for each in driver.words)
 
 
 def test_the_confinement_is_one_line_until_all_of_it_is_wanted(roomy):

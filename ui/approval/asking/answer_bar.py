@@ -1,10 +1,11 @@
 """The buttons under a question of a server."""
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout
+from PySide6.QtWidgets import QLabel, QVBoxLayout
 
 from ui.approval.parts.key_guard import KeyBar
 from ui.look.controls import label
+from ui.look.parts.words_and_buttons import WordsAndButtons
 from ui.look.theme import SPACE_S, ThemeSource
 
 
@@ -20,16 +21,11 @@ class AnswerBar(KeyBar):
         self._hint: QLabel = label(kind="small", wrap=True)
         self._no = self._command(*no, "danger", self._say_no)
         self._yes = self._command(*yes, "primary", self._say_yes)
-        row = QHBoxLayout()
-        row.setSpacing(SPACE_S)
-        row.addWidget(self._hint, 1)
-        row.addWidget(self._no)
-        row.addWidget(self._yes)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_S)
         layout.addWidget(self._writing)
-        layout.addLayout(row)
+        layout.addWidget(WordsAndButtons(self._hint, (self._no, self._yes)))
 
     def set_can_say_yes(self, can: bool, hint: str = "") -> None:  # noqa: FBT001  # a setter, like Qt's own
         """Whether it can be agreed to as it stands, and what is missing where not."""

@@ -168,7 +168,8 @@ class AskedPage(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_M)
-        layout.addLayout(head)
+        # Where there is hardly room it scrolls, too; the window's title says the same.
+        self.view.column.insertLayout(0, head)
         layout.addWidget(self.view, 1)
         if isinstance(self.view, PageView):
             layout.addWidget(self.view.step)

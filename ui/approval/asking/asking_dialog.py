@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QListWidget, QListWidgetItem, QStackedWidget, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.errors import Sentence
@@ -12,6 +13,7 @@ from desktop_agent.vocabulary.mcp.asking import ElicitationAnswer
 from ui.approval.asking.answer_bar import AnswerBar
 from ui.approval.asking.asked_page import AskedPage
 from ui.approval.asking.page_view import PageView
+from ui.approval.parts.dialog_room import NARROW
 from ui.approval.parts.key_guard import SETTLE_MS, GuardedDialog, is_written_in
 from ui.bridge.mcp.asking import Asked, AskedElicitation
 from ui.look.controls import announce, button, label
@@ -23,6 +25,8 @@ _log = logging.getLogger(__name__)
 
 WIDTH, HEIGHT, SMALL_HEIGHT = 620, 600, 440
 LIST_WIDTH = 200
+"""Pixels at 100 % zoom."""
+TITLE_BAR = 40
 
 
 class AskingDialog(GuardedDialog):
@@ -41,6 +45,7 @@ class AskingDialog(GuardedDialog):
         self._pages: dict[str, AskedPage] = {}
         self._count = label(kind="muted", wrap=True)
         self._list = QListWidget()
+        self._line = QHBoxLayout(self)
         self._beside = QWidget()
         self._stack = QStackedWidget()
         self._stop = button(self.tr("Stop the agent"), self.stop_requested.emit, "link")
@@ -100,6 +105,20 @@ class AskingDialog(GuardedDialog):
             self.current.bar.settle()
             self.give_keys()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Another width, another place for the list."""
+        super().resizeEvent(event)
+        self._arrange_list(self.width())
+
+    def _arrange_list(self, width: int) -> None:
+        """Where there is hardly room beside what is asked, it stands above that."""
+        zoom = self._themes.zoom
+        is_above = width < NARROW * zoom // 100
+        self._line.setDirection(QHBoxLayout.Direction.TopToBottom if is_above else QHBoxLayout.Direction.LeftToRight)
+        self._beside.setMinimumWidth(0 if is_above else LIST_WIDTH * zoom // 100)
+        self._beside.setMaximumWidth(self.maximumWidth() if is_above else LIST_WIDTH * zoom // 100)
+        self._beside.setMaximumHeight(4 * self.fontMetrics().height() if is_above else self.maximumHeight())
+
     def reject(self) -> None:
         """Escape and the window's own button: no answer to this question; the others go on waiting."""
         if self.current is not None:
@@ -107,8 +126,12 @@ class AskingDialog(GuardedDialog):
 
     def _resize(self, width: int) -> None:
         is_small = all(page.is_small for page in self._pages.values())
-        window, wanted = self.parentWidget(), QSize(width, SMALL_HEIGHT if is_small else HEIGHT)
-        self.resize(wanted if window is None else wanted.boundedTo(window.size()))
+        wanted = QSize(width, SMALL_HEIGHT if is_small else HEIGHT) * (self._themes.zoom / 100)
+        window, screen = self.parentWidget(), self.screen().availableGeometry()
+        size = wanted.boundedTo(QSize((window or screen).width(), screen.height() - TITLE_BAR))
+        # Before Qt asks how narrow it can be.
+        self._arrange_list(size.width())
+        self.resize(size)
 
     def show_unopened(self, sentence: Sentence) -> None:
         """The page that was wanted last could not be opened."""
@@ -175,7 +198,6 @@ class AskingDialog(GuardedDialog):
         self._list.setAccessibleName(self.tr("Waiting questions"))
         self._list.setItemDelegate(RowDelegate(self._themes, self._list))
         self._list.setMouseTracking(True)
-        self._beside.setFixedWidth(LIST_WIDTH)
         beside = QVBoxLayout(self._beside)
         beside.setContentsMargins(0, 0, 0, 0)
         beside.setSpacing(SPACE_S)
@@ -187,8 +209,7 @@ class AskingDialog(GuardedDialog):
         detail.setSpacing(SPACE_S)
         detail.addWidget(self._stack, 1)
         detail.addWidget(self._stop, 0, Qt.AlignmentFlag.AlignLeft)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
-        layout.setSpacing(SPACE_L)
-        layout.addWidget(self._beside)
-        layout.addLayout(detail, 1)
+        self._line.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
+        self._line.setSpacing(SPACE_L)
+        self._line.addWidget(self._beside)
+        self._line.addLayout(detail, 1)

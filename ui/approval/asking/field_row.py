@@ -9,7 +9,7 @@ from ui.approval.asking.checking import Value, problem_of, value_of
 from ui.approval.asking.fields import Field
 from ui.approval.asking.server_part import named
 from ui.look.controls import ChoiceBox, label, set_kind
-from ui.look.sentences import literal
+from ui.look.parts.wrapped_choice import WrappedChoice
 from ui.look.theme import SPACE_XS
 from ui.look.visible_text import with_hidden_shown
 
@@ -100,7 +100,7 @@ class FieldRow(QWidget):
             self._layout.addWidget(heading)
         if field.description:
             self._layout.addWidget(label(with_hidden_shown(field.description), "muted", wrap=True))
-        self._layout.addWidget(control)
+        self._layout.addWidget(WrappedChoice(control, self.title) if isinstance(control, QCheckBox) else control)
         if field.looks_secret:
             self._layout.addWidget(label(self._warning, "warning", wrap=True))
         for each in self.findChildren(QLabel):
@@ -134,9 +134,8 @@ class FieldRow(QWidget):
         return line
 
     def _yes_no(self) -> QCheckBox:
-        box = QCheckBox(literal(self.title))
+        box = QCheckBox()
         box.setChecked(self.field.default is True)
-        box.setAccessibleName(self.title)
         box.toggled.connect(self._touch)
         return box
 
@@ -166,10 +165,10 @@ class FieldRow(QWidget):
         default = cast("list[object]", given) if isinstance(given, list) else []
         for choice in self.field.choices:
             title = with_hidden_shown(choice.title)
-            box = QCheckBox(literal(title))
-            box.setAccessibleName(f"{self.title}: {title}")
+            box = QCheckBox()
             box.setChecked(choice.value in default)
             box.toggled.connect(self._touch)
             self._boxes.append(box)
-            layout.addWidget(box)
+            layout.addWidget(WrappedChoice(box, title))
+            box.setAccessibleName(f"{self.title}: {title}")
         return group

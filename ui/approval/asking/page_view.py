@@ -67,6 +67,7 @@ class PageView(ScrolledColumn):
         row.setSpacing(SPACE_M)
         row.addWidget(self.open_button)
         row.addWidget(self._opened, 1)
+        row.addStretch()
         return step
 
     def _host_words(self) -> str:

@@ -131,7 +131,7 @@ class KeyButton(QPushButton):
 class KeyRows(FlowRows):
     """Its buttons show their keys as long as that does not take too many rows; else these stand in the tooltips."""
 
-    rows_with_keys = 2
+    rows_with_keys = 3
 
     def minimumSizeHint(self) -> QSize:
         """Of hardly any width: words of buttons stand in several lines where they must."""

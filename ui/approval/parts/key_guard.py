@@ -29,7 +29,7 @@ class KeyBar(QWidget):
         self._rest.timeout.connect(self._refresh)
         self._rest.timeout.connect(self.rested)
         words = self.tr("You were writing. Press Tab or click in this dialog to use the keys.")
-        self._writing = label(words, "small", wrap=True)
+        self._writing = label(words, wrap=True)
         self._writing.hide()
 
     @property

@@ -48,6 +48,9 @@ class CommandView(QWidget):
         self._build()
         themes.changed.connect(self._dress)
 
+    said_folder = ""
+    """It stands above already."""
+
     @property
     def first(self) -> QWidget:
         """Where reading begins."""
@@ -72,7 +75,7 @@ class CommandView(QWidget):
         self._show_parts(preview.parts)
         self._show_doubts(preview)
         self._hosts.show_hosts(preview.hosts, only=preview.only_hosts)
-        self._show_about(with_hidden_shown(preview.confinement), with_hidden_shown(preview.folder))
+        self._show_about(preview)
         count = sum(not each.text.startswith(("<", ">")) for each in preview.parts)
         return self.tr("What will run: {0} commands").format(count) if count > 1 else self.tr("What will run")
 
@@ -88,8 +91,9 @@ class CommandView(QWidget):
         self._doubt.setVisible(bool(doubts))
         self._doubt.setText("\n".join(doubts))
 
-    def _show_about(self, confinement: str, folder: str) -> None:
-        place = self.tr("In the folder {0}").format(set_apart(folder))
+    def _show_about(self, preview: CommandPreview) -> None:
+        confinement, folder = with_hidden_shown(preview.confinement), with_hidden_shown(preview.folder)
+        place = "" if preview.folder == self.said_folder else self.tr("In the folder {0}").format(set_apart(folder))
         first, stop, _rest = confinement.partition(". ")
         short = " ".join(filter(None, (first + stop.strip(), place)))
         self._about.show_note(short, "\n".join(filter(None, (confinement, place))) if stop else short)

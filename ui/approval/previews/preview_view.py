@@ -65,6 +65,10 @@ class PreviewView(QWidget):
         """What the view says, without numbers and signs."""
         return self._shown.words
 
+    def leave_out_folder(self, folder: str) -> None:
+        """It is said elsewhere that calls work there."""
+        self._command.said_folder = folder
+
     def keep_room(self, kept: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
         """Keep a line for `show_waiting`, while arguments are edited: what is below would jump."""
         self._keeps_room = kept

@@ -28,8 +28,9 @@ REVIEW = SamplingRequest("Notes", (("user", "Sum it up."), ("assistant", "Which?
 
 
 class Driver:
-    def __init__(self, qtbot, settle_ms=0, window=None):
-        self.dialog = AskingDialog(ThemeSource(), window, settle_ms=settle_ms)
+    def __init__(self, qtbot, settle_ms=0, window=None, themes=None):
+        self.window = window
+        self.dialog = AskingDialog(themes or ThemeSource(), window, settle_ms=settle_ms)
         qtbot.addWidget(self.dialog)
         self.answers, self.pages = [], []
         self.dialog.answered.connect(lambda asked_id, answer: self.answers.append((asked_id, answer)))

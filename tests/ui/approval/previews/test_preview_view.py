@@ -82,9 +82,10 @@ def test_the_hosts_of_a_command_are_listed_as_computers_write_them(view):
     hosts = ("a-b.test", "*.example.org:8443", "xn--pple-43d.com")
     made = CommandPreview("pip install x", "/work", "Confined.", (), True, hosts)
     view.show_preview(made)
-    assert (
-        "It can reach only these hosts:\na-b.test\n*.example.org:8443\nxn--pple-43d.com (аpple.com)" in view.shown_text
+    shown = (
+        "a-b.test\n*.example.org:8443\nxn--pple-43d.com (reads “аpple.com”, but “а” is U+0430 CYRILLIC SMALL LETTER A)"
     )
+    assert f"It can reach only these hosts:\n{shown}" in view.shown_text
     assert "It can reach only these hosts:" in shown_labels(view)
 
     view.show_preview(replace(made, only_hosts=False))
@@ -253,7 +254,14 @@ def test_nor_a_file_nor_an_address(view):
 def test_a_host_whose_letters_look_like_others_is_also_written_as_computers_do(view):
     view.show_preview(NetworkPreview("GET", "https://аpple.com/", "аpple.com", ""))
 
-    assert view.shown_text.split("\n")[1] == "xn--pple-43d.com (аpple.com)"
+    assert view.shown_text.split("\n")[1] == (
+        "xn--pple-43d.com (reads “аpple.com”, but “а” is U+0430 CYRILLIC SMALL LETTER A)"
+    )
+
+
+def test_a_host_in_letters_of_its_own_is_only_written_twice(view):
+    view.show_preview(NetworkPreview("GET", "https://exämple.com/", "exämple.com", ""))
+    assert view.shown_text.split("\n")[1] == "xn--exmple-cua.com (exämple.com)"
 
 
 def test_blanks_carry_no_part_of_a_line_out_of_sight(view):
