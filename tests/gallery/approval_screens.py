@@ -90,6 +90,12 @@ async def several(desk: Desk) -> None:
     )
 
 
+@scene("approval-others-too")
+async def others_too(desk: Desk) -> None:
+    await ask(desk, *(running(at, f"git push origin v{at}") for at in range(3)))
+    desk.window.approvals._dialog._bar._for_others.setChecked(True)
+
+
 @scene("approval-invalid-edit")
 async def invalid_edit(desk: Desk) -> None:
     await ask(desk, writing(1, "jobs/import.py", "print('hello')\n"))
@@ -161,7 +167,7 @@ async def other_letters(desk: Desk) -> None:
 async def while_writing(desk: Desk) -> None:
     desk.window.page.composer.editor.setPlainText("Please look at the tests")
     desk.window.page.composer.editor.setFocus()
-    await ask(desk, running(1, "git status"))
+    await ask(desk, running(1, "git push origin main"))
 
 
 @scene("approval-lookalikes")
@@ -216,7 +222,7 @@ async def from_the_right(desk: Desk) -> None:
 
 @scene("approval-bundle")
 async def bundle(desk: Desk) -> None:
-    await ask(desk, running(1, "git status"))
+    await ask(desk, running(1, "git add -A && git commit -m 'Read each file once'"))
     desk.window.approvals._dialog._rules.start()
 
 

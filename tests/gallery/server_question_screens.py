@@ -201,6 +201,17 @@ async def sampling(desk: Desk) -> None:
     await asyncio.sleep(0.8)
 
 
+@scene("server-while-writing")
+async def while_writing(desk: Desk) -> None:
+    _, asking = work(desk)
+    desk.begin()
+    desk.window.page.composer.editor.setPlainText("Please look at the tests")
+    desk.window.page.composer.editor.setFocus()
+    await asyncio.sleep(0.3)
+    desk.tasks.start(asking._approve_sampling(REVIEW))
+    await asyncio.sleep(0.8)
+
+
 @scene("server-review-tools", height=900)
 async def review_with_tools(desk: Desk) -> None:
     _, asking = work(desk)
