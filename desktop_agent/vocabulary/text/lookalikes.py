@@ -54,14 +54,19 @@ def passes_for(char: str) -> str:
     """The character of ASCII that this one looks like; empty where it looks like none, or is one."""
     if char.isascii() or unicodedata.decomposition(char).startswith(_RAISED):
         return ""
-    plain = _like().get(char) or unicodedata.normalize("NFKC", char)
+    plain = _like("like").get(char) or unicodedata.normalize("NFKC", char)
     return plain if len(plain) == 1 and plain.isascii() and plain.isprintable() and plain != " " else ""
 
 
+def passes_for_in_host(char: str) -> str:
+    """The character of ASCII that this one looks like in the name of a host, in small letters; empty for none."""
+    return _like("like_in_hosts").get(char) or passes_for(char).lower()
+
+
 @cache
-def _like() -> Mapping[str, str]:
+def _like(part: str) -> Mapping[str, str]:
     table = tomllib.loads(files(__package__ or __name__).joinpath("lookalikes.toml").read_text(encoding="utf-8"))
-    return {char: plain for plain, chars in table["like"].items() for char in chars}
+    return {char: plain for plain, chars in table[part].items() for char in chars}
 
 
 def _in_letters(word: str, *, is_name: bool) -> Iterator[tuple[str, str]]:

@@ -71,6 +71,9 @@ def test_words_that_name_another_place_are_answered_with_the_real_one(words, tar
         ("ᎪᏢ.com", "xn--g9d6i.com"),
         ("gооgle.com", "xn--ggle-55da.com"),
         ("go\u3164ogle.com", "google.com"),
+        # As the approval dialog reads them: gamma passes for y, sigma for o.
+        ("γουσι.gr", "xn--oxamrqj.gr"),
+        ("γλώσσα.gr", "γλώσσα.gr"),
         ("xn--a", "xn--a"),
         (f"{'ä' * 64}.com", f"{'ä' * 64}.com"),
     ],

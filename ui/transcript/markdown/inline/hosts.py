@@ -1,16 +1,15 @@
 """Hosts in ASCII and in their own letters, and which letters may be shown: those that cannot pass for others.
 
-The rules are those of browsers: UTS 39, "Highly Restrictive", and its confusables.txt; what does not meet them is shown
+The rules are those of browsers: UTS 39, "Highly Restrictive", and its confusables; what does not meet them is shown
 as punycode.
 """
-
-# ruff: noqa: RUF001 - letters that pass for others are what this is about.
 
 import re
 import unicodedata
 from functools import lru_cache
 
 from desktop_agent.vocabulary.text.hidden_characters import DECEPTIVE
+from desktop_agent.vocabulary.text.lookalikes import passes_for_in_host
 
 _HIDDEN = re.compile(f"[{DECEPTIVE}]")
 _LONGEST = 63
@@ -49,38 +48,6 @@ _LATIN_OF = {
     "tr": "ış",
     "vn": _VIETNAMESE,
 }
-# confusables.txt: letters of other scripts that pass for ASCII, and some of Cyrillic that pass for small capitals.
-_PASS_FOR = {
-    "a": "аαա",
-    "b": "вьҍѣƅ",
-    "c": "сϲⅽ",
-    "d": "ԁ",
-    "e": "еҽє",
-    "f": "ք",
-    "g": "ɡցգզ",
-    "h": "һհн",
-    "i": "іıιɩӏ",
-    "j": "јϳ",
-    "k": "кκ",
-    "l": "וןاǀ١۱ӏ",
-    "m": "м",
-    "n": "ոռηп",
-    "o": "оοօסەهہھ०০੦૦௦౦೦൦ഠ๐໐ဝ၀ჿዐଠ୦〇٥۵",
-    "p": "рρ",
-    "q": "ԛգ",
-    "r": "гᴦ",
-    "s": "ѕ",
-    "t": "тτ",
-    "u": "υսሀ",
-    "v": "νѵט٧۷",
-    "w": "ԝѡաω",
-    "x": "хχ",
-    "y": "уүγყ",
-    "'": "יʼ",
-    "/": "ノ丿丶丨一ー",
-}
-_LOOKALIKES = frozenset("".join(_PASS_FOR.values()))
-_SKELETON = {ord(each): plain for plain, like in _PASS_FOR.items() if plain.isalpha() for each in like}
 # Signs of Chinese and Japanese that pass for marks where no other sign stands beside them.
 _SIGNS = "ノンソゾーヽヾ一丨丶丿亅〇"
 _EAST_ASIAN = "\u3041-\u30ff\u3400-\u9fff"
@@ -90,7 +57,10 @@ _ASCII_LETTER = re.compile(r"[a-z0-9]")
 
 def skeleton(text: str) -> str:
     """With the ASCII letters that its letters pass for (UTS 39)."""
-    return text.translate(_SKELETON)
+    if text.isascii():
+        return text
+    plain = ((char, passes_for_in_host(char)) for char in text)
+    return "".join(like if like.isalpha() else char for char, like in plain)
 
 
 def ascii_host(host: str) -> str:
@@ -146,7 +116,7 @@ def _is_plain(label: str, ending: str) -> bool:
         return False
     if _ASCII_LETTER.search(label) and _SIGN_ALONE.search(label):
         return False
-    return not all(char in _LOOKALIKES for char in foreign) or "LATIN" in scripts
+    return not all(map(passes_for_in_host, foreign)) or "LATIN" in scripts
 
 
 def _is_latin_of(char: str, ending: str) -> bool:
