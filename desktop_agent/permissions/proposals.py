@@ -18,12 +18,12 @@ from desktop_agent.permissions.shell.bundles import bundle_of
 from desktop_agent.permissions.shell.commands import Command, parsed
 from desktop_agent.permissions.shell.harmless_in_programs import PROGRAMS, WITH_SUBCOMMANDS
 from desktop_agent.permissions.shell.nodes import listed
-from desktop_agent.permissions.shell.reaching_options import known_name, names_of, subcommand, words_to_name
-from desktop_agent.permissions.shell.starting.programs import (
+from desktop_agent.permissions.shell.program_names import (
     DO_ANYTHING,
     SAY_ALL,
     START_WHAT_FOLLOWS,
 )
+from desktop_agent.permissions.shell.reaching_options import known_name, names_of, subcommand, words_to_name
 from desktop_agent.permissions.shell.wrappers import SHELLS, WRAPPERS, program_name, unwrapped
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import (

@@ -9,7 +9,7 @@ from unicodedata import normalize
 from desktop_agent.permissions.shell.commands import Command, ParsedLine, parsed
 from desktop_agent.permissions.shell.looking import lists_lead_out, looks_beside_others, only_looks
 from desktop_agent.permissions.shell.reaching_options import reaches_further
-from desktop_agent.permissions.shell.starting.seen_inside import seen_inside
+from desktop_agent.permissions.shell.seen_inside import seen_inside
 from desktop_agent.permissions.shell.wrappers import WRAPPERS, program_name
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import (

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from desktop_agent.permissions.shell.commands import Command, parsed
+from desktop_agent.permissions.shell.program_names import START_AT_ONCE, START_NOTHING, START_WHAT_FOLLOWS
 from desktop_agent.permissions.shell.reaching_options import reaches_further
-from desktop_agent.permissions.shell.starting.programs import START_AT_ONCE, START_NOTHING, START_WHAT_FOLLOWS
 from desktop_agent.permissions.shell.wrappers import OPAQUE, WRAPPERS, program_name
 
 _WORD = re.compile(r"[\w./+-]+")

@@ -1,1 +1,0 @@
-"""What one command makes another do, as far as its words tell."""
