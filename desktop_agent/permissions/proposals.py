@@ -11,6 +11,7 @@ from desktop_agent.permissions.rule_matching import (
     names_tool,
     path_fits,
     path_parts,
+    reads_elsewhere,
     sets_up,
     to_be_allowed,
 )
@@ -143,15 +144,16 @@ def _of_line(subject: CommandSubject, allowed: Sequence[CommandPattern], workspa
     if not parsed(subject.line).is_plain or folder is None:
         return []
     held = holding_in(allowed, folder)
-    missing = [_plainly(each) for each in to_be_allowed(subject, workspace) if not is_command_covered(each, held)]
-    bundle = bundle_of(map(_first_words, missing), folder)
+    wanted = to_be_allowed(subject, workspace)
+    missing = [_plainly(each) for each in wanted if not is_command_covered(each, held, workspace)]
+    bundle = bundle_of((_first_words(each, workspace) for each in missing), folder)
     several = [bundle] if bundle is not None else []
-    return [*_of_command(missing[0], several, folder)] if len(missing) == 1 else [*several]
+    return [*_of_command(missing[0], several, folder, workspace)] if len(missing) == 1 else [*several]
 
 
-def _of_command(command: Command, bundles: Sequence[Pattern], folder: str) -> Iterator[Pattern]:
+def _of_command(command: Command, bundles: Sequence[Pattern], folder: str, workspace: str | None) -> Iterator[Pattern]:
     literal = tuple(each for each in command.words if each is not None)
-    first = _first_words(command)
+    first = _first_words(command, workspace)
     if first:
         yield CommandPattern(words=first, folder=folder)
     yield from bundles
@@ -172,9 +174,9 @@ def _plainly(command: Command) -> Command:
     return command
 
 
-def _first_words(command: Command) -> tuple[str, ...]:
+def _first_words(command: Command, workspace: str | None) -> tuple[str, ...]:
     """As many words as say what it does; none where they do not."""
-    first = _saying_words(command)
+    first = () if reads_elsewhere(command, workspace) else _saying_words(command)
     many = words_to_name(command.words, command.sources, len(first)) if first else None
     words = tuple(each for each in command.words[: many or 0] if each is not None)
     return words if len(words) == many else ()

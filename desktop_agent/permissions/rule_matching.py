@@ -7,8 +7,9 @@ from itertools import takewhile
 from unicodedata import normalize
 
 from desktop_agent.permissions.shell.commands import Command, ParsedLine, parsed
-from desktop_agent.permissions.shell.looking import lists_lead_out, looks_beside_others, only_looks
-from desktop_agent.permissions.shell.reaching_options import reaches_further
+from desktop_agent.permissions.shell.looking import lists_lead_out, looks_beside_others, only_looks, stays_inside
+from desktop_agent.permissions.shell.program_names import READ_NO_FILES, SAY_ALL, START_WHAT_FOLLOWS
+from desktop_agent.permissions.shell.reaching_options import known_name, reaches_further
 from desktop_agent.permissions.shell.seen_inside import seen_inside
 from desktop_agent.permissions.shell.wrappers import WRAPPERS, program_name
 from desktop_agent.tools.tool import AnyTool
@@ -202,7 +203,7 @@ def _is_covered(subject: Subject, patterns: Sequence[Pattern], workspace: str | 
     single = (each for pattern in patterns for each in command_patterns(pattern))
     words, commands = holding_in(single, folder_of(subject)), to_be_allowed(subject, workspace)
     is_plain = parsed(subject.line).is_plain
-    return is_plain and bool(commands) and all(is_command_covered(each, words) for each in commands)
+    return is_plain and bool(commands) and all(is_command_covered(each, words, workspace) for each in commands)
 
 
 def _helps(rule: Rule, subjects: tuple[Subject, ...]) -> bool:
@@ -263,9 +264,9 @@ def sets_up(command: Command, seen: int) -> bool:
     return wrapper is not None and wrapper.assignments and command.carries_at > seen
 
 
-def is_command_covered(command: Command, patterns: Sequence[CommandPattern]) -> bool:
+def is_command_covered(command: Command, patterns: Sequence[CommandPattern], workspace: str | None = None) -> bool:
     """Whether a command may run, and everything that it starts in turn."""
-    matching = [each for each in patterns if matches_words(each, command) and _tells_all(each, command)]
+    matching = [each for each in patterns if matches_words(each, command) and _tells_all(each, command, workspace)]
     if not command.carries:
         return bool(matching)
     if any(each.exact for each in matching):
@@ -274,16 +275,26 @@ def is_command_covered(command: Command, patterns: Sequence[CommandPattern]) -> 
     reaching = [each.words[command.carries_at :] for each in matching if len(each.words) > command.carries_at]
     if reaching:
         patterns = (*patterns, *(CommandPattern(words=each) for each in reaching))
-    inside = all(is_command_covered(each, patterns) for each in command.carries)
+    inside = all(is_command_covered(each, patterns, workspace) for each in command.carries)
     return inside and (command.is_transparent or bool(matching))
 
 
-def _tells_all(pattern: CommandPattern, command: Command) -> bool:
+def reads_elsewhere(command: Command, workspace: str | None) -> bool:
+    """Whether a program that a rule names for all that it may read is given something outside of the workspace."""
+    words = command.words
+    starts = len(words) > 2 and words[1] in START_WHAT_FOLLOWS | {"-m"}
+    name = known_name(words[2 if starts else 0] or "")
+    return name in SAY_ALL - READ_NO_FILES and not stays_inside(command, workspace)
+
+
+def _tells_all(pattern: CommandPattern, command: Command, workspace: str | None) -> bool:
     """Whether the pattern's words say what the command does, whatever stands behind them."""
     if pattern.exact:
         return True
     seen = len(pattern.words)
-    return not sets_up(command, seen) and not reaches_further(command.words, command.sources, seen)
+    if sets_up(command, seen) or reads_elsewhere(command, workspace):
+        return False
+    return not reaches_further(command.words, command.sources, seen)
 
 
 def _caught_with_all_in_it(patterns: Sequence[CommandPattern], command: Command) -> Match:

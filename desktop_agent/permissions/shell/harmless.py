@@ -5,6 +5,12 @@ from dataclasses import dataclass
 
 from desktop_agent.permissions.shell.nodes import listed
 
+# By its name nothing that a person writes: no ending of a source, no capital, no dot at the beginning.
+_BUILT = re.compile(
+    r"(?:\./)?(?:\w[\w-]*/)*(?!(?:configure|bootstrap|autogen|gradlew|mvnw|makefile|justfile)$)[a-z_][a-z0-9_-]*"
+    r"(?:\.(?:o|obj|a|so|dylib|dll|exe|out|elf|bin|wasm|d|gch|pch|test))?/?"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Harmless:
@@ -14,7 +20,8 @@ class Harmless:
     version to version. `words` are other words that begin with a dash. No word may hold `never`, and no operand begin
     with one of `signs`. There are as many `operands` as are wanted, unless it says otherwise; where they are `named`, a
     rule is about those that stand in it, and about no others. It `stays_inside` if a path that leads out of the folder
-    lets it do what it does not do otherwise. `passes_on`: behind `--` stand options of another program.
+    lets it do what it does not do otherwise. `passes_on`: behind `--` stand options of another program. Behind options
+    that match `writes` stands a file that it writes: no more than what compilers make.
     """
 
     flags: str = ""
@@ -27,6 +34,7 @@ class Harmless:
     named: bool = False
     stays_inside: bool = False
     passes_on: bool = False
+    writes: re.Pattern[str] | None = None
 
     def has(self, word: str) -> bool:
         """Whether this word, as the program gets it, is harmless here."""
@@ -39,6 +47,13 @@ class Harmless:
         if word.startswith("--"):
             return word[2:].partition("=")[0] in self.long
         return self._has_letters(word[1:])
+
+    def overwrites(self, word: str, value: str | None) -> bool:
+        """Whether this option writes to a file that may be more than something built; `value` is the next word."""
+        option, glued, behind = word.partition("=")
+        if self.writes is None or not self.writes.fullmatch(option):
+            return False
+        return _BUILT.fullmatch((behind if glued else value) or "") is None
 
     def _has_letters(self, letters: str) -> bool:
         for letter in letters:

@@ -27,13 +27,14 @@ _COMPILES = re.compile(
     r"[\w=-]*|m(?:arch|tune)=[\w.-]+|m32|m64|ansi|include|isystem)"
 )
 # Behind @ arguments are read from a file; plugins, wrappers and other places of its own parts are not here.
-_COMPILER = Harmless(words=_COMPILES, signs=("@",), stays_inside=True)
+_COMPILER = Harmless(words=_COMPILES, signs=("@",), stays_inside=True, writes=re.compile("-(?:o|MF)"))
 _GO = Harmless(
     words=re.compile(
         r"--?(?:v|n|x|a|race|msan|short|cover|benchmem|json|failfast|trimpath|m|u"
         r"|(?:run|skip|bench|count|timeout|parallel|cpu|benchtime|shuffle|p|tags|mod|covermode|o|f)(?:=.*)?)"
     ),
     stays_inside=True,
+    writes=re.compile("--?o"),
 )
 _CARGO = harmless(
     "vqrp",
@@ -41,6 +42,14 @@ _CARGO = harmless(
     "release workspace all all-targets all-features no-default-features features package exclude lib bins bin tests "
     "test examples example benches bench locked offline frozen verbose quiet jobs message-format keep-going no-run "
     "no-fail-fast profile color no-deps format-version",
+)
+# Behind the dashes stand options of the tests: of these some write files.
+_CARGO_TESTS = replace(
+    _CARGO,
+    passes_on=True,
+    words=re.compile(
+        "--|--(?:nocapture|no-capture|show-output|ignored|include-ignored|exact|skip|test-threads)(?:=.*)?"
+    ),
 )
 _NPM = harmless("swDE", "", "silent if-present workspace workspaces ignore-scripts save save-dev save-exact")
 _INSTALLS = naming("swDE", "", "silent if-present workspace workspaces ignore-scripts save save-dev save-exact")
@@ -52,7 +61,9 @@ _RUFF_WALKS = (
 _UV = harmless("qv", "", "quiet verbose frozen locked dev no-dev all-extras extra group all-groups offline upgrade")
 _NAMES_PACKAGES = naming("qv", "", "quiet verbose frozen locked dev group offline")
 _NPM_LIKE: Mapping[str, Harmless | None] = {
-    **dict.fromkeys(listed("test start list outdated"), NO_OPTIONS),
+    **dict.fromkeys(listed("list outdated"), NO_OPTIONS),
+    "test": Harmless(stays_inside=True, passes_on=True),
+    "start": NO_OPERANDS,
     "install": naming(),
     "run": None,
 }
@@ -60,6 +71,14 @@ _APT: Mapping[str, Harmless | None] = {
     **dict.fromkeys(listed("list search show update"), harmless("qy", "", "quiet yes installed upgradable")),
     "install": naming("qy", "", "quiet yes"),
 }
+# What begins with a slash is an option as well, and sets properties: with them a build runs anything.
+_DOTNET = Harmless(
+    words=re.compile(r"-[cf]|-v(?::\w+)?"),
+    long=listed("configuration framework verbosity filter no-build no-restore nologo list-tests verify-no-changes"),
+    signs=("/", "@"),
+    stays_inside=True,
+    passes_on=True,
+)
 _QUIETLY = harmless("qv", "", "quiet verbose")
 _GOALS = Harmless("q", long=listed("quiet"), operands=0)
 
@@ -147,9 +166,36 @@ PROGRAMS: Mapping[str, Harmless] = {
     ),
     **dict.fromkeys(("cpio", "sdiff", "diff3"), NO_OPTIONS),
     "pylint": harmless("Evjde", "", "disable enable output-format reports score jobs errors-only recursive ignore"),
-    "mypy": harmless(
-        "v", "mp", "strict ignore-missing-imports show-error-codes pretty no-error-summary no-incremental"
+    "mypy": Harmless(
+        "v",
+        "mp",
+        listed("strict ignore-missing-imports show-error-codes pretty no-error-summary no-incremental"),
+        signs=("@",),
     ),
+    "unittest": _inside(
+        "vfbqc", "kspt", "verbose quiet failfast catch buffer locals start-directory pattern top-level-directory"
+    ),
+    # Left out: settings and words from elsewhere, what writes a report, and what is made anew all over the folder.
+    "bandit": _inside(
+        "rqvli", "fxst", "recursive quiet verbose severity-level confidence-level exclude skip tests format"
+    ),
+    "clang-format": Harmless("ni", long=listed("dry-run Werror verbose"), words=re.compile(r"--?style=\w+")),
+    "codespell": _inside("qd", "LS", "quiet-level ignore-words-list skip count check-filenames check-hidden"),
+    "file": _inside("biLkNnprsz0", "eF", "brief mime mime-type mime-encoding dereference keep-going no-buffer"),
+    **dict.fromkeys(
+        ("fd", "fdfind"), _inside("HIgsiaLp0", "tedE", "hidden no-ignore glob type extension exclude max-depth")
+    ),
+    "gofmt": _inside("lwsde"),
+    "hadolint": _inside(valued="f", long="format failure-threshold ignore no-color no-fail"),
+    "pycodestyle": _inside("vqr", "", "first statistics count max-line-length select ignore exclude show-source"),
+    "pydocstyle": _inside("vesd", "", "explain source convention select ignore add-ignore add-select match count"),
+    **dict.fromkeys(("pyflakes", "zipinfo"), _inside()),
+    "rustfmt": _inside("vq", "", "check edition color verbose quiet"),
+    "scc": _inside("wz", "fse", "by-file wide no-cocomo no-complexity format sort exclude-dir"),
+    "shellcheck": _inside("xaC", "sfeioSW", "severity format shell exclude include enable color external-sources"),
+    "tokei": _inside("Cf", "st", "files compact sort type exclude hidden no-ignore"),
+    "vulture": _inside("v", "", "min-confidence exclude ignore-names sort-by-size verbose"),
+    "yamllint": _inside("s", "f", "strict format no-warnings"),
     "flake8": harmless("qv", "j", "select ignore extend-ignore extend-select max-line-length statistics count exclude"),
     "black": _inside("qvlt", "", "check diff color quiet verbose line-length target-version fast safe exclude include"),
     "isort": _inside("cqv", "", "check check-only diff quiet verbose profile line-length"),
@@ -214,7 +260,11 @@ WITH_SUBCOMMANDS: Mapping[str, Mapping[str, Harmless | None]] = {
         ),
     },
     "npm": {
-        **dict.fromkeys(listed("test start ls list outdated view run"), _NPM),
+        **dict.fromkeys(listed("ls list outdated view"), _NPM),
+        "test": replace(_NPM, stays_inside=True, passes_on=True),
+        "start": replace(_NPM, operands=0, passes_on=True),
+        # The script, and nothing for it.
+        "run": replace(_NPM, operands=1, passes_on=True),
         # `audit fix` changes what is installed.
         **dict.fromkeys(listed("ci audit"), replace(_NPM, operands=0)),
         "install": _INSTALLS,
@@ -222,7 +272,8 @@ WITH_SUBCOMMANDS: Mapping[str, Mapping[str, Harmless | None]] = {
     "pnpm": _NPM_LIKE,
     "yarn": _NPM_LIKE,
     "cargo": {
-        **dict.fromkeys(listed("build check test bench doc tree metadata update"), _CARGO),
+        **dict.fromkeys(listed("build check doc tree metadata update"), _CARGO),
+        **dict.fromkeys(listed("test bench"), _CARGO_TESTS),
         "clippy": replace(_CARGO, passes_on=True),
         "fmt": Harmless("qv", long=listed("all check quiet verbose package"), passes_on=True),
         "run": None,
@@ -232,10 +283,12 @@ WITH_SUBCOMMANDS: Mapping[str, Mapping[str, Harmless | None]] = {
         "run": None,
     },
     "pip": {
-        "install": naming(
-            "Uqvre",
-            "",
-            "upgrade quiet verbose requirement constraint editable no-deps pre dry-run no-input no-cache-dir",
+        # Files and folders stand in words of their own: a rule is about these alone.
+        "install": Harmless(
+            "Uqv",
+            long=listed("upgrade quiet verbose no-deps pre dry-run no-input no-cache-dir"),
+            words=re.compile("-[re]|--(?:requirement|constraint|editable)"),
+            named=True,
         ),
         **dict.fromkeys(listed("list show freeze check"), _PIP_LOOKS),
     },
@@ -249,7 +302,7 @@ WITH_SUBCOMMANDS: Mapping[str, Mapping[str, Harmless | None]] = {
         "add": _NAMES_PACKAGES,
         "run": None,
     },
-    "dotnet": {**dict.fromkeys(listed("build test restore format"), NO_OPTIONS), "run": None},
+    "dotnet": {**dict.fromkeys(listed("build test restore format"), _DOTNET), "run": None},
     # What stands behind one goal is another.
     "mvn": dict.fromkeys(listed("test compile package verify"), _GOALS),
     "gradle": dict.fromkeys(listed("build test check assemble"), _GOALS),

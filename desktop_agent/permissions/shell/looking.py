@@ -30,13 +30,15 @@ _SYSTEM = listed("usr bin sbin lib lib32 lib64 opt nix")
 _DEVICES = re.compile(r"/dev/(?:null|stdin|stdout|stderr|fd/\d+)")
 _UP = re.compile(r"(?:^|[/=:,\s])\.\.(?:/|$|\s)")
 _HOME = re.compile(r"(?:^|[=:,{\s])~")
-_ABSOLUTE = re.compile(r"(?:^|[=:,{\s]|^-\w{1,8})(/[^=:,{}\s]*)")
+# Right behind an option a slash alone parts fields: `cut -d/`.
+_ABSOLUTE = re.compile(r"(?:^|[=:,{\s]|^-\w{1,8}(?=/.))(/[^=:,{}\s]*)")
 # What an expansion may be: a variable of the line's own, the result of a command of the line, or the workspace.
 _STRANGE_EXPANSION = re.compile(
     r"\$(?!\(|PWD\b|[a-z_][a-z0-9_]*|\{[a-z_][a-z0-9_]*\}|\{#?[a-z_][a-z0-9_]*[#%/:]|[?#!])"
 )
 _LISTS = re.compile(r"\b(?:for|select|case)\b")
-_HAS_TEXT = re.compile(r"-[a-zA-Z]*[ef]|--(?:regexp|file|expression)")
+# Long options may be shortened.
+_HAS_TEXT = re.compile(r"-[a-zA-Z]*[efL]|--(?:reg|fi|fr|exp|lib)")
 _NO_OPTION = re.compile(r"[\w./]")
 _QUOTES = re.compile(r"[\"'\\]")
 # Around names in a program that is a word.
@@ -111,10 +113,9 @@ def looks(command: Command, workspace: str | None) -> bool:
     if name != program_name(name):
         return False
     if command.carries:
-        own = tuple(each or "$" for each in command.words[1 : command.carries_at])
-        inside = not any(leads_out(each, workspace) for each in own)
-        return inside and _starts_what_looks(command) and all(looks(each, workspace) for each in command.carries)
-    return _stays_inside(command, name, workspace) and _options_look(command, name)
+        inside = stays_inside(command, workspace) and _starts_what_looks(command)
+        return inside and all(looks(each, workspace) for each in command.carries)
+    return stays_inside(command, workspace) and _options_look(command, name)
 
 
 def _options_look(command: Command, name: str) -> bool:
@@ -172,7 +173,12 @@ def _starts_what_looks(command: Command) -> bool:
     return name in _STARTERS or command.is_transparent
 
 
-def _stays_inside(command: Command, name: str, workspace: str | None) -> bool:
+def stays_inside(command: Command, workspace: str | None) -> bool:
+    """Whether none of a command's own words may name something outside of the workspace but system software."""
+    if command.carries:
+        own = (each or "$" for each in command.words[1 : command.carries_at])
+        return not any(leads_out(each, workspace) for each in own)
+    name = program_name(command.words[0] or "")
     # Where an option has the text, the first word is a file.
     has_text = any(_HAS_TEXT.match(source) for source in command.sources[1:])
     is_text = name in _table().text_first and not has_text

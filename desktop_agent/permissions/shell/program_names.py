@@ -25,6 +25,8 @@ START_NOTHING = listed(
     "whatis apropos test [ true false sort uniq cut tr diff cmp comm stat file du df date basename dirname realpath "
     "readlink sleep seq tree jq less more sha256sum md5sum id whoami uname hostname ps"
 )
+# What looks like a path is none to them, or nothing that they read.
+READ_NO_FILES = listed("echo printf test [ basename dirname expr which whereis type man")
 # Whatever stands behind their names, they do what their names say, with what is in the folder, or are asked about.
 SAY_ALL = START_NOTHING | listed(
     "pytest jest vitest mocha ctest phpunit rspec tsc mypy pylint flake8 black isort pyright basedpyright pyflakes "

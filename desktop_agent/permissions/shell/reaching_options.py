@@ -7,9 +7,11 @@ allows all of its words, or the one among them. What is not known at all, the co
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from desktop_agent.permissions.shell.harmless import NOTHING, Harmless
 from desktop_agent.permissions.shell.harmless_in_programs import PROGRAMS, WITH_SUBCOMMANDS
+from desktop_agent.permissions.shell.program_names import SAY_ALL
 from desktop_agent.permissions.shell.wrappers import FIND_STARTS, program_name
 
 _Word = tuple[str | None, str]
@@ -19,6 +21,8 @@ _NO_OPTION = re.compile(r"[\w./~][^$`]*")
 # Names of which some letters are left open, and no part of which may become `..`.
 _ONE_OF = r"\{\w[\w-]*(?:,\w[\w-]*)*\}"
 _STAYS_INSIDE = re.compile(rf"(?!.*/\.)(?:\./)?\w(?:[\w./*?-]|{_ONE_OF})*|[*?][\w.*?-]*")
+# An option and, in the same word, a path.
+_GLUED_WAY_OUT = re.compile(r"-\w+?(?:[/~]|\.\.(?:/|$))")
 _VERSION = re.compile(r"[-.]?\d[\d.]*$")
 
 
@@ -55,6 +59,8 @@ def _goes_beyond(known: Harmless, pairs: Sequence[_Word], at: int, seen: int) ->
     behind = pairs[max(seen, at) :]
     if program_name(words[0] or "") == "find":
         behind = list(_not_started(behind))
+    if any(known.overwrites(word or "", value) for word, value in pairwise((*(word for word, _ in behind), None))):
+        return True
     judged = _judged(known, behind, words[max(seen, at) - 1] or "")
     return any(_reaches(known, word, source, is_operand=operand) for word, source, operand in judged)
 
@@ -99,8 +105,9 @@ def _known(words: Sequence[str | None], seen: int) -> tuple[Harmless | None, int
         # What a shorter subcommand is allowed, a longer one is not: `git stash` puts away, `git stash pop` brings back.
         is_another = start + 1 < seen < at and " ".join(said[: seen - start - 1]) in table
         return (NOTHING if known is None or is_another else known), seen if is_another else at
-    # What it starts is a program of its own.
-    return PROGRAMS.get(known_name(words[at] or "")) if len(words) > at else None, at + 1
+    # What it starts is a program of its own, and with more words than its name may do anything where nobody knows it.
+    started = known_name(words[at] or "") if len(words) > at else ""
+    return PROGRAMS.get(started, None if started in SAY_ALL else NOTHING), at + 1
 
 
 def _not_started(pairs: Sequence[_Word]) -> Iterator[_Word]:
@@ -134,7 +141,7 @@ def _reaches(known: Harmless, word: str | None, source: str, *, is_operand: bool
         leads_out = known.stays_inside and _STAYS_INSIDE.fullmatch(source) is None
         is_any = is_operand and not known.signs
         return leads_out or known is NOTHING or not (is_any or _NO_OPTION.fullmatch(source))
-    if known.stays_inside and _leads_out(word):
+    if known.stays_inside and (_leads_out(word) or (known.valued and _GLUED_WAY_OUT.match(word))):
         return True
     return not known.has(f"./{word}" if is_operand and word.startswith("-") else word)
 

@@ -179,7 +179,7 @@ LINES = [
     ("go test ./... -run X -count=1", 2, False),
     ("go build -ldflags=-extld=./evil .", 2, True),
     ("mvn test exec:exec", 2, True),
-    ("npm run build -- --watch", 3, False),
+    ("npm run build -- --watch", 3, True),
     ("npm explore a -- sh", 2, True),
     ("uv run pytest -q", 3, False),
     ("uv run pytest", 1, True),

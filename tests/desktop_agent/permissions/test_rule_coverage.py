@@ -1,0 +1,58 @@
+"""What rules that are offered for a line let through: what a person expects, and nothing that does something else."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.permissions.proposals import proposals
+from desktop_agent.permissions.rule_matching import Case, covering
+from desktop_agent.permissions.shell.harmless_in_programs import PROGRAMS
+from desktop_agent.permissions.shell.nodes import listed
+from desktop_agent.permissions.shell.program_names import SAY_ALL, START_NOTHING
+from desktop_agent.tools.tool import AnyTool
+from desktop_agent.vocabulary.conduct.rules import CommandSubject, Rule
+from desktop_agent.vocabulary.tool_calls import Effect
+from tests.desktop_agent.permissions.conftest import MakeTool
+
+WORKSPACE = "/ws"
+RULES = tomllib.loads(Path(__file__).with_name("rule_coverage.toml").read_text(encoding="utf-8"))["rule"]
+COVERED = [(rule["for"], line) for rule in RULES for line in rule["covers"]]
+LEFT = [(rule["for"], line) for rule in RULES for line in rule["leaves"]]
+# Whatever their options are, these only show what they read.
+SHOW_WHAT_THEY_READ = listed(
+    "b2sum cal cksum column expand expr fold free fmt groups hexdump join locale lsblk lscpu lsof md5 nproc od "
+    "paste pgrep printenv pstree rev sha1sum sha512sum strings tsort tty unexpand uptime w who"
+)
+
+
+@pytest.fixture
+def tool(make_open_tool: MakeTool) -> AnyTool:
+    return make_open_tool([Effect.EXECUTE])
+
+
+def offered(tool: AnyTool, line: str) -> tuple[Rule, ...]:
+    return proposals(tool, f"digest of {line}", (CommandSubject(line),), workspace=WORKSPACE)
+
+
+def covers(tool: AnyTool, rule: Rule, line: str) -> bool:
+    return covering([rule], Case(tool, f"digest of {line}", (CommandSubject(line),), WORKSPACE)) is not None
+
+
+@pytest.mark.parametrize(("asked", "line"), COVERED)
+def test_what_a_person_expects_is_covered(tool: AnyTool, asked: str, line: str) -> None:
+    assert any(covers(tool, rule, line) for rule in offered(tool, asked))
+
+
+@pytest.mark.parametrize(("asked", "line"), LEFT)
+def test_what_does_something_else_is_covered_by_no_rule_that_is_offered(tool: AnyTool, asked: str, line: str) -> None:
+    assert not [rule.pattern for rule in offered(tool, asked) if covers(tool, rule, line)]
+
+
+def test_every_line_is_covered_by_what_is_offered_for_it(tool: AnyTool) -> None:
+    for asked in dict.fromkeys(asked for asked, _ in COVERED):
+        assert all(covers(tool, rule, asked) for rule in offered(tool, asked)), asked
+
+
+def test_of_every_program_that_a_rule_names_alone_the_options_are_known() -> None:
+    assert SAY_ALL - START_NOTHING - PROGRAMS.keys() == SHOW_WHAT_THEY_READ
