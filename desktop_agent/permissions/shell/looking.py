@@ -141,8 +141,10 @@ def looks_beside_others(command: Command, workspace: str | None) -> bool:
     """
     if command.carries:
         return looks(command, workspace) and all(looks_beside_others(each, workspace) for each in command.carries)
-    name = command.words[0] or ""
-    return (name in _table().any_options or name == "git") and looks(command, workspace)
+    table, name = _table(), command.words[0] or ""
+    # Plugins that a line writes are programs of its own.
+    plain = (table.any_options | table.options_of_rules | {"git"}) - {"mypy"}
+    return name in plain and looks(command, workspace)
 
 
 def _tells_version(table: _Table, name: str, word: str | None) -> bool:

@@ -49,6 +49,10 @@ ruff check .
 ruff format --check src
 mypy src 2>&1 | tail -5
 cat /usr/share/common-licenses/MIT
+date +%F
+date -u -d yesterday
+cut -d/ -f2 paths.txt
+sort -t/ -k2 paths.txt
 ls "$PWD"
 """.strip().splitlines()
 
@@ -192,7 +196,14 @@ less README.md
 hostname x
 xxd -r a b
 yq -i .a=1 f.yml
-date -s tomorrow; touch x
+date -s tomorrow
+date --set=10:00
+date --se 10:00
+date 01011200
+ls | xargs date
+jq --from-file ../x a.json
+jq -L ../x . a.json
+grep --fil ../x a.txt
 tail -f log & touch x
 function ls { rm x; }; ls
 ls() { rm x; }; ls
@@ -233,7 +244,7 @@ def test_a_long_program_is_read_in_one_pass(program: str, *, prints: bool) -> No
     assert not awk_only_prints(('"' + program, "f"))
 
 
-BESIDE = ["ls", "cat a", "git status", "grep -n x f", "tail -5"]
+BESIDE = ["ls", "cat a", "git status", "grep -n x f", "tail -5", "sort -u f", "date +%F"]
 NOT_BESIDE = [
     "sed -n 1p f",
     "awk '{print}' f",
