@@ -202,7 +202,7 @@ def _held_back(case: Case, rules: tuple[Rule, ...], mode: Mode) -> Verdict | Non
     for rule, match in caught:
         if rule.effect is RuleEffect.DENY and match is Match.YES:
             return denied("A rule made by {origin} denies this call. Find another way.", origin=rule.origin)
-    if mode.mutating == "deny" and _changes_something(case.tool) and not case.only_looks:
+    if mode.mutating == "deny" and _changes_something(case.tool) and not case.is_read_only:
         return denied("The mode “{mode}” denies calls that change something.", mode=mode.title)
     asking = [(rule, match) for rule, match in caught if match is not Match.NO and not _is_answered(rule, rules, case)]
     if not asking:
@@ -219,8 +219,8 @@ def _is_answered(asks: Rule, rules: tuple[Rule, ...], case: Case) -> bool:
 def _let_through(case: Case, rules: tuple[Rule, ...], mode: Mode, hard: HardDeny | None) -> Verdict:
     """What rules that allow, the tool's default and a mode that allows say."""
     rule = covering((each for each in rules if each.effect is RuleEffect.ALLOW and _saw(each, hard)), case)
-    # A mode that changes nothing lets through what only looks, and holds it to reading whatever rules allow.
-    if rule is not None and not (mode.mutating == "deny" and case.only_looks):
+    # A mode that changes nothing lets through what is read-only, and holds it to reading whatever rules allow.
+    if rule is not None and not (mode.mutating == "deny" and case.is_read_only):
         return Allowed(case.digest, "rule", rule.id, rule.trusts)
     if _is_harmless(case) and not (hard is not None and hard.even_at_reading):
         return Allowed(case.digest, "default")
@@ -250,7 +250,7 @@ def _why_asked(rule: Rule, match: Match) -> Sentence:
 def _is_harmless(case: Case) -> bool:
     tool = case.tool
     only_reads = tool.tool_class is ToolClass.READ_ONLY and (tool.effects <= _HARMLESS or tool.effects == _HANDS_ON)
-    return only_reads or case.only_looks
+    return only_reads or case.is_read_only
 
 
 def _changes_something(tool: AnyTool) -> bool:

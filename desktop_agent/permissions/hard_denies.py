@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from desktop_agent.permissions.rule_matching import Case
 from desktop_agent.permissions.shell.commands import Command, ParsedLine
-from desktop_agent.permissions.shell.looking import looks
+from desktop_agent.permissions.shell.read_only_commands import is_read_only_command
 from desktop_agent.permissions.shell.wrappers import program_name
 from desktop_agent.tools.startup_files import Level, StartupFile, names_in, plain, startup_file
 from desktop_agent.tools.tool import AnyTool
@@ -106,8 +106,8 @@ def hard_deny(case: Case, grounds: Grounds = ANYWHERE) -> HardDeny | None:
     for line, subject in lines:
         if (reason := _line_reason(line, subject.line, grounds)) is not None:
             return HardDeny((Sentence(_NEVER[reason]),))
-        only_looks = _only_looks(line, subject, grounds.workspace)
-        named = None if only_looks else _starting(_named_in(line, subject), grounds)
+        is_read_only = _is_read_only(line, subject, grounds.workspace)
+        named = None if is_read_only else _starting(_named_in(line, subject), grounds)
         unclear = named or unclear
         if not line.understood or any(_is_unclear(each) for each in line.commands):
             unclear = HardDeny((*(named.sentences if named else ()), Sentence(UNCLEAR)), is_certain=False)
@@ -147,12 +147,14 @@ def _named_in(line: ParsedLine, subject: CommandSubject) -> Mapping[str, Startup
     return names_in("\n".join((subject.line, *words, *targets)), subject.folder or TOP_FOLDER)
 
 
-def _only_looks(line: ParsedLine, subject: CommandSubject, workspace: str | None) -> bool:
+def _is_read_only(line: ParsedLine, subject: CommandSubject, workspace: str | None) -> bool:
     """Whether it writes no file that it names, or only what git keeps of it."""
     targets = (each.target or each.source for each in line.redirections if each.writes)
     if any(names_in(each, subject.folder or TOP_FOLDER) for each in targets):
         return False
-    return line.understood and all(each.words[:2] in _KEEP or looks(each, workspace) for each in line.commands)
+    return line.understood and all(
+        each.words[:2] in _KEEP or is_read_only_command(each, workspace) for each in line.commands
+    )
 
 
 def _starting(found: Mapping[str, StartupFile], grounds: Grounds) -> HardDeny | None:

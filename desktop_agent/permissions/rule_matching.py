@@ -7,9 +7,14 @@ from itertools import takewhile
 from unicodedata import normalize
 
 from desktop_agent.permissions.shell.commands import Command, ParsedLine, parsed
-from desktop_agent.permissions.shell.looking import lists_lead_out, looks_beside_others, only_looks, stays_inside
 from desktop_agent.permissions.shell.program_names import READ_NO_FILES, SAY_ALL, START_WHAT_FOLLOWS
 from desktop_agent.permissions.shell.reaching_options import known_name, reaches_further
+from desktop_agent.permissions.shell.read_only_commands import (
+    is_read_only_beside_others,
+    is_read_only_line,
+    lists_lead_out,
+    stays_inside,
+)
 from desktop_agent.permissions.shell.seen_inside import seen_inside
 from desktop_agent.permissions.shell.wrappers import WRAPPERS, program_name
 from desktop_agent.tools.tool import AnyTool
@@ -62,11 +67,11 @@ class Case:
     workspace: str | None = None
 
     @property
-    def only_looks(self) -> bool:
-        """Whether all that it would do is to run shell lines, sandboxed, that only look at things."""
+    def is_read_only(self) -> bool:
+        """Whether all that it would do is to run shell lines, sandboxed, that are read-only."""
         subjects = self.subjects or ()
         return bool(subjects) and all(
-            isinstance(each, CommandSubject) and only_looks(each, self.workspace) for each in subjects
+            isinstance(each, CommandSubject) and is_read_only_line(each, self.workspace) for each in subjects
         )
 
     @property
@@ -148,13 +153,13 @@ def folder_of(subject: CommandSubject) -> str | None:
 def to_be_allowed(subject: CommandSubject, workspace: str | None = None) -> tuple[Command, ...]:
     """The commands of this line that rules must allow.
 
-    To go to the folder for which they hold needs none, nor does what only looks, where the line runs sandboxed.
+    To go to the folder for which they hold needs none, nor does what is read-only, where the line runs sandboxed.
     """
     commands = parsed(subject.line).written[1 if subject.goes_there else 0 :]
     if not subject.is_sandboxed or lists_lead_out(subject.line, workspace):
         return commands
-    # Of a line that looks and nothing else, all: rules about it hold as ever.
-    return tuple(each for each in commands if not looks_beside_others(each, workspace)) or commands
+    # Of a line that is read-only as a whole, all: rules about it hold as ever.
+    return tuple(each for each in commands if not is_read_only_beside_others(each, workspace)) or commands
 
 
 def holding_in(patterns: Iterable[CommandPattern], folder: str | None) -> list[CommandPattern]:

@@ -21,10 +21,10 @@ from desktop_agent.vocabulary.conduct.rules import (
 from desktop_agent.vocabulary.tool_calls import AllowAlways, Decision, Deny, UntrustedSource
 from tests.escape.attack import ATTACK, BAIT, Trial, allows, run, write
 
-LOOKING, RECORDING, RUFF = BUNDLES
+READ_ONLY, RECORDING, RUFF = BUNDLES
 BAITS = {"look": "git status", "record": "git add a", "ruff": "ruff check a"}
 
-LOOKS = {
+READ_ONLY_LINES = {
     # options that write, start or read elsewhere
     "log --output": "git log --output=.git/hooks/post-merge",
     "log --output, apart": "git log --output pwned",
@@ -178,7 +178,7 @@ TIDIES = {
     "server": "ruff server",
 }
 ATTACKS = {
-    **{f"look: {name}": ("look", line) for name, line in LOOKS.items()},
+    **{f"look: {name}": ("look", line) for name, line in READ_ONLY_LINES.items()},
     **{f"record: {name}": ("record", line) for name, line in RECORDS.items()},
     **{f"ruff: {name}": ("ruff", line) for name, line in TIDIES.items()},
 }
@@ -236,7 +236,7 @@ async def test_with_the_network_a_bundle_allows_nothing(tmp_path: Path) -> None:
 
 async def test_after_something_from_outside_a_bundle_is_asked_about(tmp_path: Path) -> None:
     async with Trial(tmp_path, run("git log")) as trial:
-        trial.rules = (allows("run_command", LOOKING),)
+        trial.rules = (allows("run_command", READ_ONLY),)
         trial.prepare = lambda session: session.standing.mark(UntrustedSource("web", "evil.example"))
         await trial.play()
         trial.assert_held_back()
@@ -246,7 +246,7 @@ async def test_after_something_from_outside_a_bundle_is_asked_about(tmp_path: Pa
 async def test_one_of_a_bundle_that_is_forbidden_stays_so(effect: RuleEffect, tmp_path: Path) -> None:
     forbidden = CommandsPattern(title="Not these", beginnings=(("touch",), ("git", "log")))
     async with Trial(tmp_path, run("git status && git --no-pager log")) as trial:
-        trial.rules = (allows("run_command", LOOKING), allows("run_command", forbidden, effect))
+        trial.rules = (allows("run_command", READ_ONLY), allows("run_command", forbidden, effect))
         await trial.play()
         assert trial.started == []
         assert trial.result().outcome is Outcome.DENIED
@@ -254,7 +254,7 @@ async def test_one_of_a_bundle_that_is_forbidden_stays_so(effect: RuleEffect, tm
 
 @pytest.mark.parametrize("beginnings", [[], [[]], [["git", "status"], []], [[1]], "git", None])
 async def test_a_stored_rule_whose_list_is_empty_or_none_allows_nothing(beginnings: object, tmp_path: Path) -> None:
-    whole = json.loads(rule_text(allows("run_command", LOOKING)))
+    whole = json.loads(rule_text(allows("run_command", READ_ONLY)))
     whole["pattern"]["beginnings"] = beginnings
     with pytest.raises(ValidationError):
         Rule.model_validate(whole)

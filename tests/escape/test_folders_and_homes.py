@@ -13,7 +13,7 @@ from desktop_agent.vocabulary.tool_calls import AllowAlways, AllowOnce, Decision
 from tests.escape.attack import ATTACK, BAIT, Trial, allows, run, write
 
 LS = CommandPattern(words=("ls",))
-LOOKING = CommandsPattern(title="git", beginnings=(("git", "status"),), folder=None)
+READ_ONLY = CommandsPattern(title="git", beginnings=(("git", "status"),), folder=None)
 
 
 def prepared(work: Path) -> None:
@@ -193,10 +193,10 @@ class TestFolders:
             await trial.play()
             trial.assert_held_back()
 
-    async def test_what_only_looks_may_look_in_every_folder(self, tmp_path: Path) -> None:
+    async def test_what_is_read_only_may_read_in_every_folder(self, tmp_path: Path) -> None:
         async with Trial(tmp_path, run("git status", folder="scratch")) as trial:
             prepared(trial.work)
-            trial.rules = (allows("run_command", LOOKING),)
+            trial.rules = (allows("run_command", READ_ONLY),)
             await trial.play()
             assert trial.asked == []
 

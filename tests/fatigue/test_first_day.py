@@ -8,7 +8,7 @@ from tests.fatigue.first_day import calls
 from tests.frame.unprivileged import run_unprivileged
 
 BEFORE = 56
-"""How often the same person was asked on the first day before commands that only look were let through."""
+"""How often the same person was asked on the first day before read-only commands were let through."""
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """Commands that belong together: one rule may name all of them, and shows each.
 
-None of them reaches further than a rule for it alone would let it: see reaching_options. What only looks may do so in
+None of them reaches further than a rule for it alone would let it: see reaching_options. What is read-only may do so in
 every folder of the workspace.
 """
 
@@ -15,10 +15,10 @@ def _bundle(title: str, *commands: str, folder: str | None = TOP_FOLDER) -> Comm
     return CommandsPattern(title=title, beginnings=tuple(tuple(each.split()) for each in commands), folder=folder)
 
 
-_LOOKING = ("git status", "git diff", "git log", "git show", "git blame", "git ls-files")
+_READ_ONLY = ("git status", "git diff", "git log", "git show", "git blame", "git ls-files")
 # A hook runs where the commit runs: in the bounds of a command of the agent.
 BUNDLES = (
-    _bundle("git, only looking", *_LOOKING, folder=None),
+    _bundle("git, only looking", *_READ_ONLY, folder=None),
     _bundle("git, recording (a commit starts the hooks of the repository)", "git add", "git commit"),
     _bundle("ruff, checking and formatting", "ruff check", "ruff format"),
 )

@@ -58,7 +58,7 @@ _TAKES_BACK = harmless("q", "", "index quiet")
 _FETCH = "quiet verbose all tags no-tags depth deepen unshallow shallow-since dry-run progress no-progress ipv4 ipv6"
 
 OF_GIT: Mapping[str, Harmless | None] = {
-    # what looks
+    # what only reads
     **dict.fromkeys(("log", "show", "whatchanged", "reflog show", "stash list"), _SHOWS),
     "reflog": replace(_SHOWS, operands=0),
     "rev-list": Harmless(f"ncgiEFPv{_NUMBERS}", "", listed(f"{_WALK} count objects header timestamp"), never=_SIGNED),

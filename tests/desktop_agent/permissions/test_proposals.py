@@ -163,14 +163,14 @@ def test_a_command_with_other_surroundings_is_allowed_by_its_arguments_only(
     assert [each.pattern for each in found] == [ArgumentsPattern(digest=tool.digest({}))]
 
 
-LOOKING, RECORDING, RUFF = BUNDLES
+READ_ONLY, RECORDING, RUFF = BUNDLES
 
 
 @pytest.mark.parametrize(
     ("line", "bundle"),
     [
-        ("git status", LOOKING),
-        ("time git log -5", LOOKING),
+        ("git status", READ_ONLY),
+        ("time git log -5", READ_ONLY),
         ("git add -A", RECORDING),
         ("ruff format src", RUFF),
         ("git push", None),
@@ -193,7 +193,7 @@ def test_a_command_is_also_allowed_with_those_that_belong_to_it(
     ("line", "bundle"),
     [
         ("git add -u && git commit -m x", RECORDING),
-        ("git status; git diff | git log", LOOKING),
+        ("git status; git diff | git log", READ_ONLY),
         ("git status; git add a", None),
         ("git status; git diff --output=x", None),
         ("git status; git diff > x", None),

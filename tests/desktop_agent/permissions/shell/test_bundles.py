@@ -20,7 +20,7 @@ from tests.desktop_agent.permissions.conftest import MakeTool
 from tests.frame.patience import PATIENCE
 
 MEMBERS = [each for bundle in BUNDLES for each in bundle.beginnings]
-LOOKING = BUNDLES[0]
+READ_ONLY = BUNDLES[0]
 SECRET = "only for me"
 
 
@@ -48,7 +48,7 @@ def test_commands_of_two_bundles_are_in_none() -> None:
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("looking")
+    folder = tmp_path_factory.mktemp("read_only")
     (folder / "secret").write_text(SECRET)
     work = folder / "work"
     work.mkdir()
@@ -78,8 +78,8 @@ def options_of(command: str) -> Iterator[tuple[str, ...]]:
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-@pytest.mark.parametrize("command", [words[1] for words in LOOKING.beginnings])
-def test_what_only_looks_writes_nothing_starts_nothing_and_shows_nothing_of_elsewhere(
+@pytest.mark.parametrize("command", [words[1] for words in READ_ONLY.beginnings])
+def test_what_is_read_only_writes_nothing_starts_nothing_and_shows_nothing_of_elsewhere(
     command: str, repository: Path
 ) -> None:
     work, trace = repository / "work", repository / "trace"

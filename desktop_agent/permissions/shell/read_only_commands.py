@@ -1,6 +1,6 @@
-"""Whether a shell line only looks: no command in it writes, starts something else, or reads outside of the workspace.
+"""Whether a shell line is read-only: no command in it writes, starts something else, or reads outside of the workspace.
 
-What only looks runs without a question, with the workspace read-only and without the network. So a program that is
+What is read-only runs without a question, with the workspace read-only and without the network. So a program that is
 missing here costs a question, and one that should not be here can still change nothing.
 """
 
@@ -12,9 +12,9 @@ from importlib.resources import files
 from typing import Any
 
 from desktop_agent.permissions.shell.commands import Command, parsed
-from desktop_agent.permissions.shell.looking_scripts import awk_only_prints, python_only_prints, sed_only_prints
 from desktop_agent.permissions.shell.nodes import listed
 from desktop_agent.permissions.shell.reaching_options import known_name, reaches_further, subcommand
+from desktop_agent.permissions.shell.read_only_scripts import awk_only_prints, python_only_prints, sed_only_prints
 from desktop_agent.permissions.shell.wrappers import SHELLS, program_name
 from desktop_agent.vocabulary.conduct.rules import CommandSubject
 
@@ -62,7 +62,7 @@ class _Table:
 @cache
 def _table() -> _Table:
     data: dict[str, Any] = tomllib.loads(
-        files(__package__ or __name__).joinpath("looking_programs.toml").read_text(encoding="utf-8")
+        files(__package__ or __name__).joinpath("read_only_commands.toml").read_text(encoding="utf-8")
     )
 
     def pairs(name: str) -> frozenset[tuple[str, ...]]:
@@ -85,8 +85,8 @@ def _table() -> _Table:
     )
 
 
-def only_looks(subject: CommandSubject, workspace: str | None) -> bool:
-    """Whether every command of the line only looks, and names nothing outside of the workspace but system software.
+def is_read_only_line(subject: CommandSubject, workspace: str | None) -> bool:
+    """Whether every command of the line is read-only, and names nothing outside of the workspace but system software.
 
     What a program makes up by itself, the confinement has to hold. False also where the line would not run confined and
     without the network: then it may reach what it should not.
@@ -98,7 +98,7 @@ def only_looks(subject: CommandSubject, workspace: str | None) -> bool:
         return False
     if lists_lead_out(subject.line, workspace):
         return False
-    return all(looks(each, workspace) for each in line.written)
+    return all(is_read_only_command(each, workspace) for each in line.written)
 
 
 def lists_lead_out(line: str, workspace: str | None) -> bool:
@@ -106,19 +106,19 @@ def lists_lead_out(line: str, workspace: str | None) -> bool:
     return _LISTS.search(line) is not None and leads_out(_QUOTES.sub("", line), workspace)
 
 
-def looks(command: Command, workspace: str | None) -> bool:
-    """Whether a command, and all that it starts, only looks."""
+def is_read_only_command(command: Command, workspace: str | None) -> bool:
+    """Whether a command, and all that it starts, is read-only."""
     name = command.words[0] or ""
     # With a folder before its name it may be a program of the workspace.
     if name != program_name(name):
         return False
     if command.carries:
-        inside = stays_inside(command, workspace) and _starts_what_looks(command)
-        return inside and all(looks(each, workspace) for each in command.carries)
-    return stays_inside(command, workspace) and _options_look(command, name)
+        inside = stays_inside(command, workspace) and _starts_read_only(command)
+        return inside and all(is_read_only_command(each, workspace) for each in command.carries)
+    return stays_inside(command, workspace) and _has_read_only_options(command, name)
 
 
-def _options_look(command: Command, name: str) -> bool:
+def _has_read_only_options(command: Command, name: str) -> bool:
     table, behind = _table(), command.words[1:]
     if name in table.any_options:
         # By itself it goes to the home folder.
@@ -131,20 +131,22 @@ def _options_look(command: Command, name: str) -> bool:
         return all(word is not None or _NO_OPTION.match(source) for word, source in pairs) and _SCRIPTS[name](behind)
     if name in table.options_of_rules:
         return not reaches_further(command.words, command.sources, 1)
-    return _subcommand_looks(_without_pager(command)) if behind else name in table.alone
+    return _is_read_only_subcommand(_without_pager(command)) if behind else name in table.alone
 
 
-def looks_beside_others(command: Command, workspace: str | None) -> bool:
-    """Whether a command only looks, whatever the workspace holds: also where the line that it stands in may write.
+def is_read_only_beside_others(command: Command, workspace: str | None) -> bool:
+    """Whether a command is read-only, whatever the workspace holds: also where the line that it stands in may write.
 
-    Stricter than `looks`, which relies on the line being held to reading.
+    Stricter than `is_read_only_command`, which relies on the line being held to reading.
     """
     if command.carries:
-        return looks(command, workspace) and all(looks_beside_others(each, workspace) for each in command.carries)
+        return is_read_only_command(command, workspace) and all(
+            is_read_only_beside_others(each, workspace) for each in command.carries
+        )
     table, name = _table(), command.words[0] or ""
     # Plugins that a line writes are programs of its own.
     plain = (table.any_options | table.options_of_rules | {"git"}) - {"mypy"}
-    return name in plain and looks(command, workspace)
+    return name in plain and is_read_only_command(command, workspace)
 
 
 def _tells_version(table: _Table, name: str, word: str | None) -> bool:
@@ -164,7 +166,7 @@ def leads_out(word: str, workspace: str | None) -> bool:
     return False
 
 
-def _starts_what_looks(command: Command) -> bool:
+def _starts_read_only(command: Command) -> bool:
     name = program_name(command.words[0] or "")
     own = command.words[1 : command.carries_at]
     # An assignment changes what is started.
@@ -201,7 +203,7 @@ def _without_pager(command: Command) -> Command:
     return Command((command.words[0], *command.words[2:]), (command.sources[0], *command.sources[2:]))
 
 
-def _subcommand_looks(command: Command) -> bool:
+def _is_read_only_subcommand(command: Command) -> bool:
     said = subcommand(command.words)
     if not said:
         return False

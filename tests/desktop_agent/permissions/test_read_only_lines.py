@@ -1,4 +1,4 @@
-"""Calls that only look are let through by default, and are no way around what holds back."""
+"""Calls that are read-only are let through by default, and are no way around what holds back."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,7 +24,7 @@ from desktop_agent.vocabulary.tool_calls import Effect
 
 MakeTool = Callable[..., AnyTool]
 EVERYTHING = (Effect.READ, Effect.WRITE, Effect.EXECUTE, Effect.NETWORK)
-LOOK = CommandSubject("git status | head", is_sandboxed=True)
+READ_ONLY = CommandSubject("git status | head", is_sandboxed=True)
 TESTS = CommandSubject("python -m pytest -q 2>&1 | tail -5", is_sandboxed=True)
 
 
@@ -41,13 +41,13 @@ def judged(
 
 
 @pytest.mark.parametrize("mode", [DEFAULT_MODE, PLAN_MODE, ACCEPT_EDITS_MODE])
-def test_what_only_looks_is_let_through_in_every_mode_and_after_outside_content(tool: AnyTool, mode: Mode) -> None:
-    assert judged(tool, LOOK, mode=mode) == Allowed("d", "default")
+def test_what_is_read_only_is_let_through_in_every_mode_and_after_outside_content(tool: AnyTool, mode: Mode) -> None:
+    assert judged(tool, READ_ONLY, mode=mode) == Allowed("d", "default")
 
 
 def test_what_is_not_sandboxed_is_asked_about(tool: AnyTool) -> None:
-    assert isinstance(judged(tool, replace(LOOK, is_sandboxed=False)), Ask)
-    assert isinstance(judged(tool, LOOK, HostSubject("example.org")), Ask)
+    assert isinstance(judged(tool, replace(READ_ONLY, is_sandboxed=False)), Ask)
+    assert isinstance(judged(tool, READ_ONLY, HostSubject("example.org")), Ask)
     assert isinstance(judged(tool, TESTS), Ask)
     assert isinstance(judged(tool), Ask)
 
@@ -56,10 +56,10 @@ def test_what_is_not_sandboxed_is_asked_about(tool: AnyTool) -> None:
 def test_rules_that_hold_back_hold_it_back(tool: AnyTool, effect: RuleEffect, verdict: type[Verdict]) -> None:
     for pattern in (None, CommandPattern(words=("git",)), CommandPattern(words=("head",))):
         rule = Rule(effect=effect, tool="*", pattern=pattern, scope=RuleScope.ALWAYS)
-        assert isinstance(judged(tool, LOOK, rules=(rule,)), verdict)
+        assert isinstance(judged(tool, READ_ONLY, rules=(rule,)), verdict)
 
 
-def test_what_looks_beside_something_else_needs_no_rule_of_its_own(tool: AnyTool) -> None:
+def test_what_is_read_only_beside_something_else_needs_no_rule_of_its_own(tool: AnyTool) -> None:
     case = Case(tool, "d", (TESTS,), "/w")
     first = proposals(tool, "d", (TESTS,), workspace="/w")[0]
     assert first.pattern == CommandPattern(words=("python", "-m", "pytest"))
@@ -71,13 +71,13 @@ def test_what_looks_beside_something_else_needs_no_rule_of_its_own(tool: AnyTool
 
 def test_a_mode_that_changes_nothing_and_an_agent_above_hold_it_to_reading(tool: AnyTool) -> None:
     everything = Rule(effect=RuleEffect.ALLOW, tool="*", scope=RuleScope.ALWAYS)
-    assert judged(tool, LOOK, rules=(everything,), mode=PLAN_MODE) == Allowed("d", "default")
+    assert judged(tool, READ_ONLY, rules=(everything,), mode=PLAN_MODE) == Allowed("d", "default")
     by_rule, by_default = Allowed("d", "rule", "r", trusts=True), Allowed("d", "default")
     for pair in ((by_rule, by_default), (by_default, by_rule)):
         assert strictest(*pair) == by_default
 
 
-def test_a_rule_about_what_only_looks_is_found(tool: AnyTool) -> None:
+def test_a_rule_about_what_is_read_only_is_found(tool: AnyTool) -> None:
     rule = Rule(effect=RuleEffect.ALLOW, tool="*", pattern=CommandPattern(words=("git",)), scope=RuleScope.ALWAYS)
     case = Case(tool, "d", (CommandSubject("git status", is_sandboxed=True),), "/w")
     assert covering((rule,), case) is rule

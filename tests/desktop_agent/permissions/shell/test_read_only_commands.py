@@ -1,15 +1,15 @@
-"""Which shell lines only look, and which are asked about because they may do more."""
+"""Which shell lines are read-only, and which are asked about because they may do more."""
 
 import pytest
 
 from desktop_agent.permissions.shell.commands import parsed
-from desktop_agent.permissions.shell.looking import leads_out, looks_beside_others, only_looks
-from desktop_agent.permissions.shell.looking_scripts import awk_only_prints, sed_only_prints
+from desktop_agent.permissions.shell.read_only_commands import is_read_only_beside_others, is_read_only_line, leads_out
+from desktop_agent.permissions.shell.read_only_scripts import awk_only_prints, sed_only_prints
 from desktop_agent.vocabulary.conduct.rules import CommandSubject
 
 WORKSPACE = "/home/ann/shop"
 
-LOOKS = """
+READ_ONLY = """
 ls -la
 cat README.md src/app.py
 head -20 src/app.py | tail -5
@@ -218,15 +218,15 @@ def sandboxed(line: str) -> CommandSubject:
     return CommandSubject(line, is_sandboxed=True)
 
 
-@pytest.mark.parametrize("line", LOOKS)
-def test_what_only_looks(line: str) -> None:
-    assert only_looks(sandboxed(line), WORKSPACE)
-    assert not only_looks(CommandSubject(line), WORKSPACE)
+@pytest.mark.parametrize("line", READ_ONLY)
+def test_what_is_read_only(line: str) -> None:
+    assert is_read_only_line(sandboxed(line), WORKSPACE)
+    assert not is_read_only_line(CommandSubject(line), WORKSPACE)
 
 
 @pytest.mark.parametrize("line", DOES_MORE)
 def test_what_may_do_more(line: str) -> None:
-    assert not only_looks(sandboxed(line), WORKSPACE)
+    assert not is_read_only_line(sandboxed(line), WORKSPACE)
 
 
 @pytest.mark.parametrize(
@@ -256,14 +256,14 @@ NOT_BESIDE = [
 
 
 @pytest.mark.parametrize("line", [*BESIDE, *NOT_BESIDE])
-def test_beside_a_command_that_may_write_only_plain_tools_look(line: str) -> None:
+def test_beside_a_command_that_may_write_only_plain_tools_are_read_only(line: str) -> None:
     (command,) = parsed(line).written
-    assert looks_beside_others(command, WORKSPACE) is (line in BESIDE)
+    assert is_read_only_beside_others(command, WORKSPACE) is (line in BESIDE)
 
 
-def test_nothing_is_no_look() -> None:
-    assert not only_looks(sandboxed(""), WORKSPACE)
-    assert not only_looks(sandboxed("# ls"), WORKSPACE)
+def test_nothing_is_not_read_only() -> None:
+    assert not is_read_only_line(sandboxed(""), WORKSPACE)
+    assert not is_read_only_line(sandboxed("# ls"), WORKSPACE)
 
 
 @pytest.mark.parametrize(
