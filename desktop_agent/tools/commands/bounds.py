@@ -10,6 +10,7 @@ from pathlib import Path
 
 from desktop_agent.tools.commands.known_places import (
     homes,
+    is_in,
     known_places,
     private_places,
     readable_places,
@@ -26,7 +27,8 @@ class Bounds:
     `pinned`, each of which comes before those in it. Not every confinement can hold these two. `closed` are places,
     there or not, that nobody writes: nothing is made, replaced or removed in a folder on the way to one. `network`:
     hosts were granted; over `channel` goes a command's proxy to them, where it is alone in its network.
-    Where it `only_reads`, of the writable folders only the last, the command's own, may be written.
+    Where it `only_reads`, of the writable folders only the last, the command's own, may be written. In place of some
+    closed files with settings there are `copies` to be read, and `variables` of the environment that lead to copies.
     """
 
     writable: tuple[Path, ...]
@@ -39,6 +41,8 @@ class Bounds:
     readable: tuple[Path, ...] = ()
     links: tuple[Path, ...] = ()
     channel: int | None = None
+    copies: tuple[tuple[Path, Path], ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
 
     def open_in(self, folder: Path) -> tuple[Path, ...]:
         """What of a writable folder may be written: itself, or what is in it now but for what is closed."""
@@ -52,22 +56,27 @@ class Bounds:
         return tuple(each for each in self.hidden if folder in each.parents)
 
 
-def bounds_for(workspace: Path, temporary: Path, own_folders: tuple[Path, ...], *, network: bool) -> Bounds:
-    """The bounds of one command. `own_folders`: where this program keeps its data."""
+def bounds_for(
+    workspace: Path, temporary: Path, own_folders: tuple[Path, ...], *, network: bool, copies: Path | None = None
+) -> Bounds:
+    """The bounds of one command. `own_folders`: where this program keeps its data; `copies`: for those of settings."""
     writable = (workspace.resolve(), temporary.resolve())
-    found = readable_places(writable)
+    found = readable_places(writable, copies)
     secrets = (*private_places(), *own_folders, *_homes_in(found.places), *_only_for_root())
     real = dict.fromkeys(place.resolve() for place in secrets if os.path.lexists(place))
     hidden = tuple(place for place in real if place not in writable and is_in(place, (*writable, *found.places)))
     readable = tuple(_outermost(found.places, writable, hidden))
     links = tuple(link for link in found.links if not is_in(link, (*writable, *hidden, *readable)))
     closed = tuple(_closed_below(writable[0]))
-    return Bounds(writable, hidden, network, closed=closed, readable=readable, links=links)
-
-
-def is_in(place: Path, folders: Iterable[Path]) -> bool:
-    """Whether a path is one of the folders, or in one of them."""
-    return not set(folders).isdisjoint((place, *place.parents))
+    handed_over, variables = tuple(found.copies.items()), tuple(found.variables.items())
+    return Bounds(
+        *(writable, hidden, network),
+        closed=closed,
+        readable=readable,
+        links=links,
+        copies=handed_over,
+        variables=variables,
+    )
 
 
 def _outermost(places: Iterable[Path], writable: tuple[Path, ...], hidden: tuple[Path, ...]) -> Iterator[Path]:

@@ -31,13 +31,15 @@ def command(program: str, argv: Sequence[str], folder: Path, bounds: Bounds) -> 
         options += ["--tmpfs", place]
     for link in bounds.links:
         options += ["--symlink", str(link.readlink()), str(link)]
-    for place in sorted({*bounds.readable, *bounds.hidden, *bounds.writable}, key=lambda each: len(each.parts)):
+    copies = dict(bounds.copies)
+    places = {*bounds.readable, *bounds.hidden, *bounds.writable, *copies}
+    for place in sorted(places, key=lambda each: len(each.parts)):
         if place in bounds.writable:
             options += _opened(bounds, place)
         elif place in bounds.hidden:
             options += _closed(place)
         else:
-            options += ["--ro-bind", str(place), str(place)]
+            options += ["--ro-bind", str(copies.get(place, place)), str(place)]
     options += ["--dir", str(Path.home())] if Path.home().is_dir() else []
     # The root is in memory, and what was made in it on the way to these places.
     options += ["--remount-ro", "/"]

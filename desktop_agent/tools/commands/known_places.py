@@ -2,16 +2,15 @@
 
 import errno
 import os
-import re
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from desktop_agent.tools.commands.aftermath.git_settings import included, settings_in
+from desktop_agent.tools.commands.settings_copies import GitCopies, Listed, cleaned
 from desktop_agent.tools.processes.own_part import own_places
 from desktop_agent.tools.startup_files import home_files
 
@@ -24,22 +23,19 @@ _MOVED = {
 }
 # As many links are followed by the kernel (path_resolution(7)).
 _MOST_LINKS = 40
-# In bytes: of longer files with settings only so much is read, and they count as secret.
-_MOST_SETTINGS = 1_000_000
-# A password or token in an address (git's insteadOf), or a value by a name that says so. `git@` is no secret.
-_SECRET = re.compile(
-    rb"://(?!git@)[^/\s@\"']+@|(?:token|passw(?:or)?d|secret|extraheader|authorization|api[_-]?key|private[_-]?key)"
-    rb"[\w.\"'-]*\s*[=:]",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """Real paths that may be read, and links outside of them that lead there."""
+    """Real paths that may be read, and links outside of them that lead there.
+
+    `copies` stand for files with settings that may not be read themselves, and `variables` lead tools to such copies.
+    """
 
     places: dict[Path, None] = field(default_factory=dict[Path, None])
     links: dict[Path, None] = field(default_factory=dict[Path, None])
+    copies: dict[Path, Path] = field(default_factory=dict[Path, Path])
+    variables: dict[str, str] = field(default_factory=dict[str, str])
 
     def add(self, place: Path | None, links: Iterable[Path]) -> None:
         """Open a real path, with the links on the way; None opens nothing."""
@@ -113,25 +109,49 @@ def system_places() -> Iterator[Path]:
     yield from own_places()
 
 
-def readable_places(writable: tuple[Path, ...]) -> Readable:
+def readable_places(writable: tuple[Path, ...], copies: Path | None = None) -> Readable:
     """Return what is there of the listed places. A path that leads into a `writable` folder opens nothing.
 
-    A command could else put a link there, and the next one would read whatever it leads to.
+    A command could else put a link there, and the next one would read whatever it leads to. `copies` is a folder for
+    copies of settings; without one there are none.
     """
     found = Readable()
     for place in system_places():
         found.add(*followed(place, writable))
     forbidden = _Forbidden.now()
-    for place, has_settings in _wanted(writable):
-        real, links = followed(place, writable)
-        if real is not None and not forbidden.touches(real) and not (has_settings and _has_secret(real)):
-            found.add(real, links)
-    for file in map(_real, _listed("git_settings", homes(), _moved())):
-        for place in included(settings_in(file), file) if file in found.places else ():
-            real, links = followed(place, writable)
-            if real is not None and not forbidden.touches(real) and not _has_secret(real):
-                found.add(real, links)
+
+    def real_of(place: Path) -> Path | None:
+        real, _ = followed(place, writable)
+        return None if real is None or forbidden.touches(real) else real
+
+    for place in _wanted(writable):
+        if real_of(place) is not None:
+            found.add(*followed(place, writable))
+    if copies is not None:
+        found.places[copies] = None
+        _copy_settings(found, copies, real_of)
     return found
+
+
+def _copy_settings(found: Readable, folder: Path, real_of: Callable[[Path], Path | None]) -> None:
+    for number, known in enumerate(known_places()["settings"]):
+        # Tools look in one place: where it was moved to, or below the home folder that the environment names.
+        places = [list(_below(name, homes()[:1], _moved()))[-1] for name in known["files"]]
+        files = [place for place in places if real_of(place) is not None]
+        listed, variable = Listed(known["keys"]), known.get("variable")
+        if files and known["form"] == "git":
+            found.variables[variable] = str(GitCopies(folder, listed, real_of).copy(files))
+            continue
+        for file in files:
+            real, links = followed(file, ())
+            if real is None or (copy := cleaned(real, known["form"], listed)) is None:
+                continue
+            found.add(real if copy.is_whole else None, links)
+            if not copy.is_whole:
+                place = found.copies[real] = folder / f"{number}-{file.name}"
+                place.write_text(copy.text, encoding="utf-8", errors="surrogateescape")
+                if variable:
+                    found.variables[variable] = str(place)
 
 
 def followed(place: Path, writable: tuple[Path, ...]) -> tuple[Path | None, list[Path]]:
@@ -139,13 +159,13 @@ def followed(place: Path, writable: tuple[Path, ...]) -> tuple[Path | None, list
     if not os.path.lexists(place):
         return None, []
     if os.path.realpath(place) == str(place):
-        return (None if _is_in(place, writable) else place), []
+        return (None if is_in(place, writable) else place), []
     links: list[Path] = []
     here, parts = Path(place.anchor), list(reversed(place.parts[1:]))
     while parts:
         name = parts.pop()
         here = here.parent if name == ".." else here / name
-        if _is_in(here, writable):
+        if is_in(here, writable):
             return None, []
         try:
             target = here.readlink()
@@ -181,21 +201,22 @@ class _Forbidden:
         return place in self.around or not self.closed.isdisjoint((place, *place.parents))
 
 
-def _is_in(place: Path, folders: tuple[Path, ...]) -> bool:
-    return any(place.is_relative_to(folder) for folder in folders)
+def is_in(place: Path, folders: Iterable[Path]) -> bool:
+    """Whether a path is one of the folders, or in one of them."""
+    return not set(folders).isdisjoint((place, *place.parents))
 
 
-def _wanted(writable: tuple[Path, ...]) -> Iterator[tuple[Path, bool]]:
-    """Places that may be opened, there or not, and whether each is a file with settings."""
+def _wanted(writable: tuple[Path, ...]) -> Iterator[Path]:
+    """Places that may be opened, there or not."""
     known = known_places()
-    for kind, has_settings in (("home", False), ("settings", True), ("git_settings", True)):
-        yield from ((place, has_settings) for place in _listed(kind, homes(), _moved()))
+    for kind in ("home", "plain_settings"):
+        yield from _listed(kind, homes(), _moved())
     for variable, names in known["variables"].items():
         for value in os.environ.get(variable, "").split(os.pathsep):
-            yield from ((Path(value, name), False) for name in names if Path(value).is_absolute())
+            yield from (Path(value, name) for name in names if Path(value).is_absolute())
     for value in os.environ.get("PATH", "").split(os.pathsep):
         if Path(value).is_absolute():
-            yield from ((place, False) for place in _of_programs(Path(value), writable))
+            yield from _of_programs(Path(value), writable)
 
 
 def _of_programs(folder: Path, writable: tuple[Path, ...]) -> Iterator[Path]:
@@ -223,15 +244,6 @@ def _beside(folder: Path) -> Iterator[Path]:
     top = folder.parent
     if folder.name in ("bin", "sbin") and top.name not in ("", ".local") and top not in homes():
         yield from (top / name for name in known_places()["beside_programs"])
-
-
-def _has_secret(file: Path) -> bool:
-    try:
-        with file.open("rb") as opened:
-            said = opened.read(_MOST_SETTINGS + 1)
-    except OSError:
-        return True
-    return len(said) > _MOST_SETTINGS or _SECRET.search(said) is not None
 
 
 def _real(place: Path) -> Path:

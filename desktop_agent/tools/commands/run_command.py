@@ -117,16 +117,14 @@ class _Commands:
         call.so_far(_NOT_STARTED)
         made: list[Path] = []
         try:
-            await in_thread(lambda _sign: made.append(_made()))
+            await in_thread(lambda _sign: made.extend(_made() for _ in range(2)))
             way = await in_thread(lambda _sign: self.confinement())
             if call.is_read_only and not way.holds:
                 raise ToolFailed(_NOT_HELD)
             hosts = wanted.hosts if way.own_network else ()
             async with granted_network(hosts, self.private_hosts, self.resolve) as network:
                 only_reads = call.is_read_only
-                setting = await in_thread(
-                    lambda _sign: self._set_up(wanted, made[0], way, network, only_reads=only_reads)
-                )
+                setting = await in_thread(lambda _sign: self._set_up(wanted, made, way, network, only_reads=only_reads))
                 return (Text(text=await run_line(setting, wanted.timeout_seconds, call)),)
         finally:
             await in_thread(lambda _sign: _removed(made))
@@ -149,16 +147,18 @@ class _Commands:
     def _set_up(
         self,
         wanted: RunCommandInput,
-        temporary: Path,
+        made: list[Path],
         way: Confinement,
         network: GrantedNetwork | None,
         *,
         only_reads: bool,
     ) -> Setting:
-        folder, has_network = _folder(self.workspace, wanted.folder), bool(wanted.hosts)
-        bounds = bounds_for(self.workspace.folder, temporary, self.own_folders, network=has_network)
+        folder, has_network, (temporary, copies) = _folder(self.workspace, wanted.folder), bool(wanted.hosts), made
+        copies = copies if way.name else None
+        bounds = bounds_for(self.workspace.folder, temporary, self.own_folders, network=has_network, copies=copies)
         bounds = replace(bounds, only_reads=only_reads)
         environment = environment_of_command(os.environ, temporary, network=has_network, only_reads=only_reads)
+        environment |= dict(bounds.variables)
         if network is not None:
             environment |= proxy_environment(wanted.hosts)
         return setting_of((_shell(), "-c", wanted.command), folder, environment, bounds, way, network)

@@ -120,6 +120,9 @@ def probes() -> list[Probe]:
         files, opens = kinds.get("files", {}), kinds.get("opens", {})
         made += [Probe(claim, f"reads ~/{name}", f"cat '{{home}}/{name}'") for name in files.get("home", ())]
         made += [Probe(claim, f"reads {name}", f"cat {name}") for name in files.get("elsewhere", ())]
+        made += [
+            Probe(claim, f"reads secrets in ~/{name}", f"cat '{{home}}/{name}'") for name in kinds.get("settings", ())
+        ]
         made += [Probe(claim, f"opens {name} for writing", _WRITE % (name, name)) for name in opens.get("writing", ())]
         made += [Probe(claim, f"opens {name}", _READ % name) for name in opens.get("reading", ())]
         made += [Probe(claim, name, line=line) for name, line in kinds.get("sh", {}).items()]
@@ -146,7 +149,8 @@ class Arena:
     def __init__(self, way: Confinement, number: int) -> None:
         self.way = way
         self.work, self.temporary, self.outside = HOME / "work/project", Path("/tmp/own-of-probes"), HOME / "outside"
-        for folder in (self.work, self.temporary):
+        copies = Path("/tmp/copies-of-probes")
+        for folder in (self.work, self.temporary, copies):
             folder.mkdir(parents=True)
         self._fill()
         # A path of a socket may have no more than a hundred letters.
@@ -183,7 +187,7 @@ class Arena:
             "is_shared": way.name != "bubblewrap",
             "is_ordinary": "false" if os.geteuid() == 0 else "true",
         }
-        self.bounds = bounds_for(self.work, self.temporary, (), network=False)
+        self.bounds = bounds_for(self.work, self.temporary, (), network=False, copies=copies)
         self.count = number
         self.before = self._state()
 
@@ -220,7 +224,7 @@ class Arena:
 
     def _said(self, argv: tuple[str, ...], *, network: bool, with_terminal: bool) -> str:
         bounds = replace(self.bounds, network=network)
-        environment = environment_of_command(os.environ, self.temporary, network=network)
+        environment = environment_of_command(os.environ, self.temporary, network=network) | dict(bounds.variables)
         # Not a pipe: whoever is left running would hold it open.
         with (self.temporary.parent / "said").open("w+b") as file:
             started = subprocess.Popen(
@@ -246,17 +250,21 @@ class Arena:
         for name in (*kinds["home"], "diary.md", "outside/file", "outside/folder/file", ".pyenv/bin/python"):
             self._write(HOME / name)
         self._write(HOME / ".cache/pip/x")
+        for name, text in tables()["reads"]["settings"].items():
+            self._write(HOME / name, text.replace("{secret}", SECRET))
         (self.outside / "link").symlink_to("file")
-        os.mkfifo(self.outside / "pipe")
+        for pipe in (self.outside / "pipe", HOME / ".pyenv/pipe"):
+            with suppress(FileExistsError):
+                os.mkfifo(pipe)
         with suppress(OSError):
             os.setxattr(self.outside / "file", "user.kept", b"kept")
         for name in kinds["elsewhere"]:
             with suppress(OSError):
                 self._write(Path(name))
 
-    def _write(self, place: Path) -> None:
+    def _write(self, place: Path, text: str = f"{SECRET}\n") -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(f"{SECRET}\n")
+        place.write_text(text)
         place.chmod(0o755)
 
     def _listener(self, family: int, kind: int, address: object) -> socket.socket:
@@ -286,6 +294,7 @@ class Arena:
 
     def _state(self) -> dict[str, tuple[object, ...]]:
         places = [*self.outside.rglob("*"), self.outside, HOME / ".bashrc", HOME / ".config", HOME / ".cache/pip/x"]
+        places += [HOME / ".gitconfig", HOME / ".cargo/config.toml"]
         others = ("/home/other/open", "/mnt/disk/open", "/dev/shm/notes", "/tmp/of-another-program/notes")
         return dict(self._seen([*places, HOME, HOME / ".pyenv/bin/python", *map(Path, others)]))
 

@@ -14,6 +14,7 @@ from desktop_agent.tools.commands.aftermath.places import real, text_of
 _MOST_FILES = 100
 _SECTION = re.compile(r'[ \t\r]*\[[ \t]*([\w.-]+)(?:[ \t]+"((?:[^"\\\n]|\\.)*)")?[ \t]*\]')
 _NAME = re.compile(r"[A-Za-z][\w-]*(?=[ \t\r]*(?:=|\n|$|[#;]))")
+_ANY_ESCAPED = re.compile(r"\\(.)")
 _ESCAPED = {"n": "\n", "t": "\t", "b": "\b"}
 _HARMLESS_NAMES = """
     core.repositoryformatversion core.filemode core.bare core.worktree core.logallrefupdates core.ignorecase
@@ -22,6 +23,8 @@ _HARMLESS_NAMES = """
 _HARMLESS = frozenset(_HARMLESS_NAMES.split())
 
 Setting = tuple[str, str]
+Entry = tuple[str, str, str, str | None]
+"""Section in lower case, what stands below it, name in lower case, and value, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,12 @@ class Taken:
 
 def settings_in(file: Path) -> tuple[Setting, ...]:
     """Name and value of each, as `section.name` in lower case; nothing where the file cannot be read."""
-    return tuple(_settings(text_of(file).removeprefix("\ufeff")))
+    return tuple((f"{section}.{name}", value or "") for section, _, name, value in entries_in(file))
+
+
+def entries_in(file: Path) -> Iterator[Entry]:
+    """Each setting with all parts of its name; none where the file cannot be read."""
+    return _entries(text_of(file).removeprefix("\ufeff"))
 
 
 def taken_from(files: Iterable[Path]) -> Taken:
@@ -61,7 +69,7 @@ def included(settings: tuple[Setting, ...], file: Path) -> Iterator[Path]:
     """Files that this one takes more settings from."""
     for name, value in settings:
         if name in ("include.path", "includeif.path") and value:
-            place = file.parent / _from_home(value)
+            place = file.parent / from_home(value)
             # One file has one name, unless it is a link.
             yield real(place.parent) / place.name
 
@@ -70,31 +78,33 @@ def hook_folders(settings: tuple[Setting, ...], top: Path) -> Iterator[Path]:
     """Where hooks are, other than in the usual place. `top` is the folder that the repository is of."""
     for name, value in settings:
         if name == "core.hookspath" and value:
-            yield top / _from_home(value)
+            yield top / from_home(value)
 
 
-def _from_home(value: str) -> Path:
+def from_home(value: str) -> Path:
+    """The path that a value means."""
     try:
         return Path(value).expanduser()
     except RuntimeError:
         return Path(value)  # of nobody who is here
 
 
-def _settings(text: str) -> Iterator[Setting]:
-    section, at = "", 0
+def _entries(text: str) -> Iterator[Entry]:
+    section, below, at = "", "", 0
     while at < len(text):
         if text[at] in " \t\r\n":
             at += 1
         elif head := _SECTION.match(text, at):
-            section, at = head[1].lower().partition(".")[0], head.end()
+            section, _, old = head[1].lower().partition(".")
+            below, at = old if head[2] is None else _ANY_ESCAPED.sub(r"\1", head[2]), head.end()
         elif text[at] in "#;":
             at = _line_end(text, at)
         elif name := _NAME.match(text, at):
             value, at = _value(text, name.end())
-            yield f"{section}.{name[0].lower()}", value
+            yield section, below, name[0].lower(), value
         else:
             end = _line_end(text, at)
-            yield f"{section}.?", text[at:end].strip()
+            yield section, below, "?", text[at:end].strip()
             at = end
 
 
@@ -103,12 +113,12 @@ def _line_end(text: str, at: int) -> int:
     return len(text) if end < 0 else end
 
 
-def _value(text: str, at: int) -> tuple[str, int]:
+def _value(text: str, at: int) -> tuple[str | None, int]:
     """From after a name to the end of its line, which may go on in the next; and where that is."""
     while at < len(text) and text[at] in " \t\r":
         at += 1
     if text[at : at + 1] != "=":
-        return "", _line_end(text, at)
+        return None, _line_end(text, at)
     said, kept, is_quoted, at = list[str](), 0, False, at + 1
     while at < len(text) and text[at] != "\n":
         each = text[at]

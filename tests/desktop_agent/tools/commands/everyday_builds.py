@@ -106,12 +106,15 @@ def tools_of_the_home_folder() -> str:
     (home / ".local/bin").mkdir()
     (home / ".local/bin/tool").symlink_to(tool)
     _write({str(home / ".gitconfig"): "[user]\nname = Me\nemail = me@example.org\n[include]\npath = more\n"})
-    _write({str(home / "more"): "[alias]\nhi = !echo from an alias\n"})
+    _write(
+        {str(home / "more"): '[alias]\nhi = !echo hush\n[init]\ndefaultBranch = trunk\n[filter "x"]\nclean = false\n'}
+    )
     folders = (home / ".pyenv/versions/x/bin", home / ".local/bin", own.parent)
     os.environ["PATH"] = os.pathsep.join([*map(str, folders), "/usr/bin:/bin"])
     return (
         "python -c 'import json, sys; print(sys.prefix)' && tool && own-tool && "
-        "git init -q . && echo x >a && git add a && git commit -qm x && git log --format=%an && git hi && echo built"
+        "git init -q . && echo x >a && git add a && git commit -qm x && "
+        "git log --format='%an %D' && ! git hi && git checkout -q trunk && echo built"
     )
 
 

@@ -129,7 +129,7 @@ async def test_a_link_in_the_workspace_is_no_way_out(desk: Desk, home: Path) -> 
 
 
 async def test_it_reads_the_system_and_nothing_else_of_the_home_folder(desk: Desk, home: Path) -> None:
-    assert "exit code 0" in await desk.run(f"cat /etc/passwd /usr/bin/env {home}/.gitconfig >/dev/null")
+    assert "exit code 0" in await desk.run("cat /etc/passwd /usr/bin/env $GIT_CONFIG_GLOBAL >/dev/null")
     for name in (
         *(".ssh/secret", ".config/gh/secret", ".local/share/desktop-agent/secret", "own data/secret", ".netrc"),
         "plain/secret",

@@ -1,13 +1,16 @@
 """Which places a command may read: by list, and by what the environment names."""
 
 import os
+import shutil
+import subprocess
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from desktop_agent.tools.commands.bounds import Bounds, bounds_for, is_in
-from desktop_agent.tools.commands.known_places import is_around_home, known_places, readable_places
+from desktop_agent.tools.commands.bounds import Bounds, bounds_for
+from desktop_agent.tools.commands.known_places import Readable, is_around_home, is_in, known_places, readable_places
 
 LISTED = (".pyenv/versions/3/bin/python", ".cargo/bin/cargo", ".m2/repository/x.jar", "go/pkg/x", ".cache/pip/x")
 ON_NO_LIST = (
@@ -136,27 +139,118 @@ def test_no_command_opens_something_for_the_next(
     assert bounds().readable == before.readable
 
 
+@pytest.fixture
+def handed(home: Path, tmp_path: Path) -> Callable[[dict[str, str]], Readable]:
+    """What is handed over of some files in the home folder."""
+    copies = tmp_path / "copies"
+    copies.mkdir()
+
+    def hand(files: dict[str, str]) -> Readable:
+        for name, text in files.items():
+            place = home / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text)
+        return readable_places((tmp_path / "work",), copies)
+
+    return hand
+
+
+GIT = """
+[user]
+    name = "Me \\"#;\\\\ too" ; and more
+    email = me@example.org
+    token = hush
+[core]
+    symlinks
+    sshCommand = hush
+[url "https://hush@example.org/"]
+    insteadOf = https://example.org/
+[http "https://example.org/"]
+    extraHeader = hush
+    sslCAInfo = hush
+[diff "a \\"b\\" c"]
+    xfuncname = "^\\t(\\\\w+)"
+[filter "lfs"]
+    clean = git-lfs clean -- %f
+    smudge = git-lfs smudge https://me:hush@example.org
+[include]
+    path = more
+[includeIf "gitdir:./work/"]
+    path = ~/at-work
+"""
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_git_understands_what_is_handed_over_of_its_settings(
+    home: Path, handed: Callable[[dict[str, str]], Readable]
+) -> None:
+    found = handed(
+        {
+            ".gitconfig": GIT,
+            "more": "[pull]\nrebase = true\n[imap]\npass = hush\n",
+            "at-work": "[user]\nname = Worker\n[hush]\nkey = hush\n",
+            ".config/git/config": "[init]\ndefaultBranch = trunk\n[user]\nemail = old@example.org\n",
+        }
+    )
+    assert home / ".gitconfig" not in found.places
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(home), "GIT_CONFIG_SYSTEM": "/dev/null", **found.variables}
+
+    def config(folder: Path, *words: str) -> str:
+        argv = ["git", "config", *words]
+        return subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, check=True).stdout
+
+    for folder, name in ((home / "play", 'Me "#;\\ too'), (home / "work/p", "Worker")):
+        folder.mkdir(parents=True)
+        subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
+        assert config(folder, "user.name") == f"{name}\n"
+        assert "hush" not in config(folder, "--list")
+    kept = {
+        "user.email": "me@example.org",
+        "pull.rebase": "true",
+        "init.defaultBranch": "trunk",
+        'diff.a "b" c.xfuncname': "^\t(\\w+)",
+        "filter.lfs.clean": "git-lfs clean -- %f",
+    }
+    assert {key: config(home / "play", key).removesuffix("\n") for key in kept} == kept
+    assert config(home / "play", "--bool", "core.symlinks") == "true\n"
+
+
+def test_settings_of_git_that_include_themselves_are_copied_once(handed: Callable[[dict[str, str]], Readable]) -> None:
+    found = handed({".gitconfig": "[include]\npath = .gitconfig\n[user]\nname = Me\n"})
+    assert Path(found.variables["GIT_CONFIG_GLOBAL"] + "-0").read_text().count("Me") == 1
+
+
 @pytest.mark.parametrize(
-    ("text", "is_secret"),
+    ("name", "text", "kept"),
     [
-        ("[user]\nname = Me\nemail = me@example.org\n[credential]\nhelper = store\n", False),
-        ('[url "ssh://git@example.org/"]\ninsteadOf = https://example.org/\n', False),
-        ('[url "https://me:word@example.org/"]\ninsteadOf = https://example.org/\n', True),
-        ('[url "https://ghp_abc@example.org/"]\ninsteadOf = https://example.org/\n', True),
-        ('[http]\nextraHeader = "Authorization: Basic abc"\n', True),
-        ("[github]\noauth-token = abc\n", True),
+        (".cargo/config.toml", '[env]\nX = "hush"\n[target.\'cfg(a = "b.c")\']\nrustflags = ["-C", "é\\t"]\n', None),
+        (
+            ".cargo/config.toml",
+            '[registries.a]\nindex = "sparse+https://hush@example.org/"\nprotocol = "sparse"\n',
+            None,
+        ),
+        (".cargo/config.toml", "build.jobs = 2 # token = 'hush'\n", None),
+        (".cargo/config.toml", "build.jobs = 2\n", "as it is"),
+        (".cargo/config.toml", "[env\nX = 'hush'\n", "not at all"),
+        (".config/go/env", "GOFLAGS=-mod=mod\n# GOARCH=hush\nGOAUTH=hush\n", None),
+        (".config/uv/uv.toml", "exclude-newer = 2026-01-01\n[[index]]\nurl = 'https://x:hush@example.org'\n", None),
+        (".config/mise/config.toml", "[tools]\nnode = ['20', '22']\n[env]\nX = 'hush'\n", None),
+        (".bazelrc", "build --jobs=2\n", "not at all"),
+        (".tool-versions", "node 20\n", "as it is"),
     ],
 )
-def test_settings_with_a_secret_in_them_are_closed(
-    text: str, is_secret: bool, home: Path, bounds: Callable[[], Bounds]
+def test_of_settings_only_what_is_listed_is_handed_over(
+    name: str, text: str, kept: str | None, home: Path, handed: Callable[[dict[str, str]], Readable]
 ) -> None:
-    (home / ".gitconfig").write_text("[include]\npath = more\n[user]\nname = Me\n")
-    (home / "more").write_text(text)
-    (home / ".config/git").mkdir(parents=True)
-    (home / ".config/git/config").write_text(text)
-    made = bounds()
-    assert is_open(home / ".gitconfig", made)
-    assert {is_open(home / name, made) for name in ("more", ".config/git/config")} == {not is_secret}
+    found = handed({name: text})
+    assert (home / name in found.places, home / name in found.copies) == (kept == "as it is", kept is None)
+    if kept is None:
+        said = found.copies[home / name].read_text()
+        assert "hush" not in said
+        whole = tomllib.loads(text) if name.endswith(".toml") else {}
+        part = tomllib.loads(said) if name.endswith(".toml") else {}
+        assert part or said == "GOFLAGS=-mod=mod\n"
+        assert all(whole[key] == value for key, value in part.items() if key != "registries")
 
 
 def test_a_home_folder_in_a_place_of_the_system_goes_by_the_list_too(
@@ -178,6 +272,10 @@ def test_a_workspace_around_the_home_folder_is_known(home: Path, tmp_path: Path)
 def test_no_path_of_the_list_is_in_a_private_place(home: Path, tmp_path: Path) -> None:
     """A list that opens what another one closes says nothing."""
     known = known_places()
-    for name in (*known["home"], *known["settings"], *known["git_settings"]):
+    for name in (
+        *known["home"],
+        *known["plain_settings"],
+        *(each for one in known["settings"] for each in one["files"]),
+    ):
         assert not is_in(Path(name), map(Path, known["private"])), name
     assert readable_places((tmp_path,)).places

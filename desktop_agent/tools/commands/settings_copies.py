@@ -1,0 +1,129 @@
+"""Copies of the person's settings for confined commands: of each file only what known_places.toml lists."""
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, time
+from pathlib import Path
+from typing import Any, cast
+
+from desktop_agent.tools.commands.aftermath.git_settings import entries_in, from_home
+from desktop_agent.tools.commands.aftermath.places import is_longer, text_of
+
+# Files that git takes from each other; it itself follows ten, one in the other.
+_MOST_FILES = 100
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\b": "\\b"})
+# A name or a password in an address; `git@` is no secret.
+_NAME_IN_ADDRESS = re.compile(r"://(?!git@)[^/\s@]*@")
+
+Key = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What is handed over of a file, and whether that is all that it says."""
+
+    text: str
+    is_whole: bool
+
+
+class Listed:
+    """Keys, one a word. Each stands for all that is below it; `*` is any one part."""
+
+    def __init__(self, keys: str) -> None:
+        self._patterns = [tuple(key.split(".")) for key in keys.split()]
+
+    def allows(self, key: Key, value: object) -> bool:
+        """Whether this is handed over."""
+        return not _NAME_IN_ADDRESS.search(str(value)) and any(
+            len(pattern) <= len(key) and all(part in ("*", own) for part, own in zip(pattern, key, strict=False))
+            for pattern in self._patterns
+        )
+
+
+def cleaned(file: Path, form: str, listed: Listed) -> Cleaned | None:
+    """Clean what a file says. None where it cannot be read."""
+    text = text_of(file)
+    if is_longer(file):
+        return None
+    if form == "lines":
+        kept = [
+            line for line in text.splitlines() if "=" in line and listed.allows((line.partition("=")[0].strip(),), line)
+        ]
+        return Cleaned("".join(f"{line}\n" for line in kept), kept == text.splitlines())
+    try:
+        said = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None
+    part = _part_of(said, listed, ())
+    # A comment may hold what was a setting once.
+    is_whole = part == said and "#" not in text
+    return Cleaned("".join(f"{json.dumps(key)} = {_toml(value)}\n" for key, value in part.items()), is_whole)
+
+
+def _part_of(table: dict[str, Any], listed: Listed, above: Key) -> dict[str, Any]:
+    found = dict[str, Any]()
+    for key, value in table.items():
+        if isinstance(value, dict):
+            if part := _part_of(cast("dict[str, Any]", value), listed, (*above, key)):
+                found[key] = part
+        elif listed.allows((*above, key), value):
+            found[key] = value
+    return found
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        table = cast("dict[str, Any]", value)
+        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(each)}" for key, each in table.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, cast("list[Any]", value))) + "]"
+    return value.isoformat() if isinstance(value, date | time) else json.dumps(value, ensure_ascii=False)
+
+
+class GitCopies:
+    """Copies of git's settings, each with copies of what it includes.
+
+    `real_of` leads to the file itself, or to none where it must not be read.
+    """
+
+    def __init__(self, folder: Path, listed: Listed, real_of: Callable[[Path], Path | None]) -> None:
+        self._folder, self._listed, self._real_of = folder, listed, real_of
+        self._copies = dict[Path, Path]()
+
+    def copy(self, files: Sequence[Path]) -> Path:
+        """One copy of several files, later ones counting more."""
+        place = self._folder / "gitconfig"
+        place.write_text("".join(f"[include]\n\tpath = {_quoted(str(each))}\n" for each in self._of_each(files)))
+        return place
+
+    def _of_each(self, files: Sequence[Path]) -> Iterator[Path]:
+        return (copy for file in files if (copy := self._copy_of(file)) is not None)
+
+    def _copy_of(self, file: Path) -> Path | None:
+        real = self._real_of(file)
+        if real is not None and real not in self._copies and len(self._copies) < _MOST_FILES:
+            # Known before it is made: it may include itself.
+            self._copies[real] = self._folder / f"gitconfig-{len(self._copies)}"
+            self._copies[real].write_text("".join(self._kept(file, real)), errors="surrogateescape")
+        return None if real is None else self._copies.get(real)
+
+    def _kept(self, file: Path, real: Path) -> Iterator[str]:
+        for section, below, name, value in entries_in(real):
+            if name == "path" and section in ("include", "includeif"):
+                copy = self._copy_of(file.parent / from_home(value)) if value else None
+                if copy is not None:
+                    condition = below.replace("gitdir:./", f"gitdir:{real.parent}/")
+                    yield f"{_head(section, condition)}\tpath = {_quoted(str(copy))}\n"
+            elif self._listed.allows((section, *([below] if below else []), name), value):
+                yield _head(section, below) + (f"\t{name}\n" if value is None else f"\t{name} = {_quoted(value)}\n")
+
+
+def _head(section: str, below: str) -> str:
+    return f"[{section} {_quoted(below)}]\n" if below else f"[{section}]\n"
+
+
+def _quoted(value: str) -> str:
+    return f'"{value.translate(_ESCAPES)}"'
