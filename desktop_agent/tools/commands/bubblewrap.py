@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from desktop_agent.tools.commands.bounds import Bounds
-from desktop_agent.tools.commands.landlock import without_services
+from desktop_agent.tools.commands.landlock import within_namespaces
 
 # Not by the person's path, in which a workspace may stand.
 _WHERE = "/usr/bin:/bin:/usr/local/bin"
@@ -45,7 +45,10 @@ def command(program: str, argv: Sequence[str], folder: Path, bounds: Bounds) -> 
     options += ["--remount-ro", "/"]
     # A namespace keeps no socket away that has a path. Of the internet it has its own 127.0.0.1, which nobody else
     # reaches, and there the proxy to the hosts that are granted.
-    started = without_services(argv, bounds.channel)
+    # A rule for a folder is one for the workspace in it.
+    held = bounds.writable[0].parents if bounds.only_reads else ()
+    own = (each for each in ("/dev", "/proc", *_EMPTY) if Path(each) not in held)
+    started = within_namespaces(argv, bounds, tuple(own))
     return [program, *options, "--chdir", str(folder), "--", *started]
 
 

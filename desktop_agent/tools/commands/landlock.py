@@ -19,13 +19,17 @@ def is_known() -> bool:
     return sys.platform == "linux" and platform.machine() in _MACHINES
 
 
-def without_services(argv: Sequence[str], channel: int | None = None) -> list[str]:
-    """The words that start a program which may use the sockets of the internet and none of a service.
+def within_namespaces(argv: Sequence[str], bounds: Bounds, places: Sequence[str]) -> list[str]:
+    """The words that start a program where namespaces hold the files already.
 
-    Over `channel`, a socket that is passed on under that number, comes one that listens where the program's proxy is.
+    It may use the sockets of the internet and none of a service, and writes only in the writable folders and these
+    `places`: no read-only mount keeps anybody from writing into a pipe. Where the bounds have a `channel`, a socket
+    that is passed on under that number, over it comes one that listens where the program's proxy is.
     """
-    listener = {} if channel is None else {"listener": channel}
-    return part_command(PART, _MODULE, json.dumps({"network": True, **listener}), *argv)
+    listener = {} if bounds.channel is None else {"listener": bounds.channel}
+    writes = [*map(str, bounds.writable[-1:] if bounds.only_reads else bounds.writable), *places]
+    wanted = {"network": True, "writes": writes, "only_reads": bounds.only_reads, **listener}
+    return part_command(PART, _MODULE, json.dumps(wanted), *argv)
 
 
 def stayed_with(argv: Sequence[str], count_in: Path) -> list[str]:
@@ -51,5 +55,6 @@ def command(argv: Sequence[str], bounds: Bounds) -> list[str]:
         "readable": [str(each) for each in (*bounds.readable, *bounds.writable)],
         "hidden": [str(each) for each in bounds.hidden],
         "network": bounds.network,
+        "only_reads": bounds.only_reads,
     }
     return part_command(PART, _MODULE, json.dumps(wanted), *argv)

@@ -7,6 +7,7 @@ Landlock knows nothing of. Whatever of it fails, the program is not started.
 import ctypes
 import json
 import os
+import signal
 import socket
 import stat
 import sys
@@ -30,6 +31,7 @@ from desktop_agent.tools.confining.landlock import (
     no_new_privileges,
     version_of,
 )
+from desktop_agent.tools.confining.limits import limit_process
 from desktop_agent.tools.confining.staying import stay_around
 from desktop_agent.tools.processes.own_part import environment_for_others
 
@@ -37,6 +39,10 @@ NOT_CONFINED = 125
 _CANNOT_RUN = 126
 # TCP can be closed since version 4; files can be cut short past the rules before version 3.
 _OLDEST = 4
+# Before, files cannot be moved from one folder to another, whatever is allowed.
+_MOVES = 2
+MOST_MEMORY, LARGEST_FILE, MOST_PROCESSES = 2_000_000_000, 1_000_000_000, 1024
+"""Of a command that nobody was asked about: bytes of each process, bytes of each file, and threads in all."""
 
 _READ = EXECUTE | READ_FILE | READ_DIR
 _OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL
@@ -64,6 +70,9 @@ def main() -> int:
         sys.stderr.write(f"The command could not be confined and was not started ({error}).\n")
         return NOT_CONFINED
     as_at_the_start()
+    if wanted.get("only_reads"):
+        # So that a program says of a file that it gets too large, and does not just end.
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
         os.execve(words[1], list(words[1:]), environment_for_others())  # noqa: S606 - that is what it is for
     except OSError as error:
@@ -81,6 +90,12 @@ def _close_in(wanted: dict[str, Any]) -> None:
     if "writable" in wanted:
         places = (tuple(map(Path, wanted[name])) for name in ("writable", "readable", "hidden"))
         _close_files(libc, *places, network=internet)
+    else:
+        _close_pipes(libc, wanted["writes"])
+    if wanted["only_reads"]:
+        # Without a namespace those count that the person runs otherwise, too.
+        processes = {} if "writable" in wanted else {"NPROC": MOST_PROCESSES}
+        limit_process(for_good=True, DATA=MOST_MEMORY, FSIZE=LARGEST_FILE, CORE=0, **processes)
     install_call_filter(libc, internet=internet, in_namespaces="writable" not in wanted)
 
 
@@ -113,6 +128,21 @@ def _close_files(
     for folder in writable:
         for path in around(folder, tuple(each for each in hidden if folder in each.parents)):
             _allow(rules, path, everything)
+    rules.obey()
+
+
+def _close_pipes(libc: ctypes.CDLL, writes: list[str]) -> None:
+    """Writing is for these places alone. What is no file or folder can be written though its mount is read-only."""
+    try:
+        version = version_of(libc)
+    except OSError:
+        return
+    if version < _MOVES:
+        return
+    rules = Rules(libc, version, network=True)
+    _allow(rules, Path("/"), _READ)
+    for place in writes:
+        _allow(rules, Path(place), all_rights(version))
     rules.obey()
 
 

@@ -23,6 +23,10 @@ from desktop_agent.vocabulary.errors import Sentence, ToolFailed
 # In characters: what is listened to, and what of it the model is told, half of it from the end.
 _HEARD = 1_000_000
 _TOLD = 60_000
+_LESS = (
+    "A command that nobody was asked about gets no more time than that. Let it do less at once; one that writes a file "
+    "is asked about, and gets the time that it names."
+)
 _NOT_LOOKED = "Which files of the workspace it changed could not be looked at in time."
 
 
@@ -96,7 +100,9 @@ async def run_line(setting: Setting, seconds: int, call: RunningCall) -> str:
                 "Until then it wrote:\n{output}\n{done}\n",
                 values,
             ),
-            "Give it more time with timeout_seconds, or let it do less at once.",
+            _LESS
+            if setting.bounds.only_reads
+            else "Give it more time with timeout_seconds, or let it do less at once.",
         ) from None
     except asyncio.CancelledError:
         call.so_far(f"{_processes(setting, ended_with_it)}{_NOT_LOOKED}")

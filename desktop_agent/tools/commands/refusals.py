@@ -117,14 +117,32 @@ _HELD_TO_READING = (
 )
 
 
+_USED_UP = (
+    "memory exhausted",
+    "cannot allocate memory",
+    "out of memory",
+    "not enough memory",
+    "memoryerror",
+    "file too large",
+    "resource temporarily unavailable",
+)
+_HELD_TO_LIMITS = (
+    "The command ran without a question, so none of its processes gets more than 2 GB of memory, none of its files "
+    "more than 1 GB, and it has no more than 1,024 processes. Let it do less at once; one that "
+    "writes a file is asked about, and has no such limits."
+)
+
+
 def why_refused(output: str, way: str, workspace: str, *, network: bool, only_reads: bool = False) -> str:
     """Sentences for the model, empty where nothing in the output tells. `way` is the name of the confinement."""
     # It may lie among temporary files.
     text = "\n" + output.replace(workspace, "")
     lowered = text.lower()
+    if only_reads and way and any(sign in lowered for sign in _USED_UP):
+        return _HELD_TO_LIMITS
     if only_reads and way and ("read-only file system" in lowered or "EROFS" in text):
         return _HELD_TO_READING
-    held = only_reads and way in _LANDLOCK and "permission denied" in lowered
+    held = only_reads and way and "permission denied" in lowered
     said = (
         each.said
         for each in _REFUSALS

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 LINE_LIMIT = 20_000
 MOST_SECONDS = 600
+# For a command that nobody was asked about.
+_UNASKED_SECONDS = 60
 ANY_HOST = "*"
 """Where nothing holds a command to the hosts that it names."""
 _NAMED = 3
@@ -124,8 +126,9 @@ class _Commands:
             hosts = wanted.hosts if way.own_network else ()
             async with granted_network(hosts, self.private_hosts, self.resolve) as network:
                 only_reads = call.is_read_only
+                seconds = min(wanted.timeout_seconds, _UNASKED_SECONDS) if only_reads else wanted.timeout_seconds
                 setting = await in_thread(lambda _sign: self._set_up(wanted, made, way, network, only_reads=only_reads))
-                return (Text(text=await run_line(setting, wanted.timeout_seconds, call)),)
+                return (Text(text=await run_line(setting, seconds, call)),)
         finally:
             await in_thread(lambda _sign: _removed(made))
 

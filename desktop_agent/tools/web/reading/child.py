@@ -8,10 +8,13 @@ what it was given and writing its answer.
 import gc
 import json
 import os
+import signal
 import sys
 import warnings
 from pathlib import Path
 from typing import Any
+
+from desktop_agent.tools.confining.limits import limit_process
 
 MEMORY = 2_000_000_000
 """Bytes of address space."""
@@ -31,21 +34,10 @@ _OUTSIDE = ("open", "socket.", "subprocess.", "pty.", "os.", "shutil.", "ctypes.
 
 
 def _bound() -> None:
-    try:
-        import resource
-        import signal
-    except ImportError:
-        return
-    for limit, most in (
-        (resource.RLIMIT_AS, MEMORY),
-        (resource.RLIMIT_CPU, SECONDS),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        hard = resource.getrlimit(limit)[1]
-        resource.setrlimit(limit, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+    limit_process(for_good=False, AS=MEMORY, CPU=SECONDS, FSIZE=0, CORE=0)
     # Whoever started this may be gone, and with them whoever would end it.
-    signal.alarm(3 * SECONDS)
+    if sys.platform != "win32":
+        signal.alarm(3 * SECONDS)
 
 
 def _look(event: str, _arguments: tuple[Any, ...]) -> None:

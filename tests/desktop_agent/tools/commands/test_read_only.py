@@ -1,5 +1,7 @@
 """A call that nobody allowed to change anything: its command is held to reading, whatever it is."""
 
+import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +12,10 @@ from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.conduct.rules import CommandSubject
+from desktop_agent.vocabulary.errors import ToolFailed
 from tests.desktop_agent.tools.commands.ways import way
 
+PYTHON = str(Path(sys.executable).resolve())
 CHANGES = {
     "a new file": "echo x > new",
     "a new folder": "mkdir new",
@@ -64,6 +68,54 @@ async def test_it_reads_the_workspace_and_writes_in_its_own_folder(
 async def test_it_says_so_where_that_made_it_fail(workspace: Workspace, confinement: Confinement) -> None:
     said = await told(workspace, confinement, "echo x > new")
     assert "was held to reading" in said
+
+
+async def test_it_writes_into_no_pipe_of_the_workspace(workspace: Workspace, confinement: Confinement) -> None:
+    os.mkfifo(workspace.folder / "pipe")
+    heard = os.open(workspace.folder / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        said = await told(workspace, confinement, "echo x > pipe; ls pipe; echo y > /dev/null && echo z >$TMPDIR/there")
+        assert os.read(heard, 10) == b""
+    finally:
+        os.close(heard)
+    assert "was held to reading" in said
+    assert "\npipe\n[exit code 0.]" in said
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        """awk 'BEGIN { s = "x"; while (1) s = s s }'""",
+        "tail /dev/zero",
+        "sort /dev/zero",
+        'truncate -s 2G "$TMPDIR/large"',
+        f"'{PYTHON}' -c 'bytes(3_000_000_000)'",
+    ],
+)
+async def test_it_takes_no_more_than_it_may_and_says_so(
+    line: str, workspace: Workspace, confinement: Confinement
+) -> None:
+    said = await told(workspace, confinement, line)
+    assert "exit code 0" not in said
+    assert "ran without a question" in said
+
+
+async def test_it_can_raise_none_of_its_limits(workspace: Workspace, confinement: Confinement) -> None:
+    said = await told(workspace, confinement, "ulimit -Hd; ulimit -Hf; ulimit -Hu; ulimit -d unlimited || echo refused")
+    data, files, processes, *rest = said.split("\n")
+    assert (data, files) == ("1953125", "976562")
+    assert processes == "1024" or confinement.name == "Landlock"
+    assert "refused" in rest
+
+
+async def test_it_ends_after_a_while(
+    workspace: Workspace, confinement: Confinement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("desktop_agent.tools.commands.run_command._UNASKED_SECONDS", 1)
+    with pytest.raises(ToolFailed) as failed:
+        await told(workspace, confinement, "tail -f /dev/null")
+    assert "longer than 1 s" in str(failed.value)
+    assert "nobody was asked" in str(failed.value.remedy)
 
 
 async def test_a_line_is_said_to_be_sandboxed_only_where_the_confinement_holds(

@@ -1,0 +1,17 @@
+"""How much of the machine a process may use, with all that it starts (setrlimit(2))."""
+
+
+def limit_process(*, for_good: bool, **most: int) -> None:
+    """Limit each of `most`, named as in `resource` without RLIMIT_, where the system knows limits.
+
+    `for_good`: the process cannot raise them again. Who uses up the time of the processor is then ended without a word.
+    """
+    try:
+        import resource
+    except ImportError:
+        return
+    for name, value in most.items():
+        limit: int = getattr(resource, f"RLIMIT_{name}")
+        hard = resource.getrlimit(limit)[1]
+        own = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(limit, (own, own if for_good else hard))
