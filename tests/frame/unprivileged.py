@@ -21,9 +21,12 @@ ROOT = Path(__file__).parents[2]
 USER = 54_321
 """The user and group id. Of no account on the machine: it owns nothing there."""
 
+BIND = 4096
+"""What mount(2) knows a second place of something by."""
+
 _NEW_MOUNTS = 0x00020000
 _SET_DEATH_SIGNAL = 1
-_BIND, _RECURSIVE, _PRIVATE = 4096, 16384, 1 << 18
+_RECURSIVE, _PRIVATE = 16384, 1 << 18
 _ADDED = f"tester:x:{USER}:{USER}:a test:{{home}}:/bin/bash\n"
 
 
@@ -70,22 +73,20 @@ def _run(home: Path, module: str, arguments: list[str]) -> None:
 
 
 def _become_unprivileged(home: Path) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    _checked(libc.unshare(_NEW_MOUNTS))
-    _mount(libc, "none", "/", _RECURSIVE | _PRIVATE)
+    unshare()
     passwd = home / "passwd"
     passwd.write_text(Path("/etc/passwd").read_text() + _ADDED.format(home=home / "home"))
     passwd.chmod(0o644)
-    _mount(libc, str(passwd), "/etc/passwd", _BIND)
+    mount(str(passwd), "/etc/passwd")
     needed = dict.fromkeys(map(Path, (ROOT, sys.prefix, sys.base_prefix, sysconfig.get_paths()["purelib"])))
-    _open_the_way(libc, home, list(needed))
+    _open_the_way(home, list(needed))
     os.chown(home, USER, USER)
     os.setgroups([])
     os.setresgid(USER, USER, USER)
     os.setresuid(USER, USER, USER)
 
 
-def _open_the_way(libc: ctypes.CDLL, home: Path, needed: list[Path]) -> None:
+def _open_the_way(home: Path, needed: list[Path]) -> None:
     """Put an empty folder over each closed one on the way to what is needed, and in it only what is needed."""
     closed = {first for each in needed if (first := _first_closed(each)) is not None}
     for top in closed:
@@ -94,12 +95,12 @@ def _open_the_way(libc: ctypes.CDLL, home: Path, needed: list[Path]) -> None:
         for number, each in enumerate(inside):
             place = home / f"kept-{top.name}-{number}"
             place.mkdir()
-            _mount(libc, str(each), str(place), _BIND | _RECURSIVE)
+            mount(str(each), str(place), BIND | _RECURSIVE)
             kept.append(place)
-        _mount(libc, "tmpfs", str(top), 0, "tmpfs", "mode=755")
+        mount("tmpfs", str(top), 0, "tmpfs", "mode=755")
         for each, place in zip(inside, kept, strict=True):
             each.mkdir(parents=True, exist_ok=True)
-            _mount(libc, str(place), str(each), _BIND | _RECURSIVE)
+            mount(str(place), str(each), BIND | _RECURSIVE)
 
 
 def _first_closed(path: Path) -> Path | None:
@@ -107,7 +108,15 @@ def _first_closed(path: Path) -> Path | None:
     return next((each for each in (*reversed(path.parents), path) if not each.stat().st_mode & 0o001), None)
 
 
-def _mount(libc: ctypes.CDLL, source: str, target: str, flags: int, kind: str = "none", data: str = "") -> None:
+def unshare(more: int = 0) -> None:
+    """Enter a namespace of mounts, out of which none of them gets. `more` are other namespaces to enter."""
+    _checked(ctypes.CDLL(None, use_errno=True).unshare(_NEW_MOUNTS | more))
+    mount("none", "/", _RECURSIVE | _PRIVATE)
+
+
+def mount(source: str, target: str, flags: int = BIND, kind: str = "none", data: str = "") -> None:
+    """As mount(2) does. Raises OSError."""
+    libc = ctypes.CDLL(None, use_errno=True)
     _checked(libc.mount(source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), data.encode()))
 
 

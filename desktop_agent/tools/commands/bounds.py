@@ -64,7 +64,8 @@ def bounds_for(
     found = readable_places(writable, copies)
     secrets = (*private_places(), *own_folders, *_homes_in(found.places), *_only_for_root())
     real = dict.fromkeys(place.resolve() for place in secrets if os.path.lexists(place))
-    hidden = tuple(place for place in real if place not in writable and is_in(place, (*writable, *found.places)))
+    seen = {*writable, *found.places}
+    hidden = tuple(place for place in real if place not in writable and is_in(place, seen))
     readable = tuple(_outermost(found.places, writable, hidden))
     links = tuple(link for link in found.links if not is_in(link, (*writable, *hidden, *readable)))
     closed = tuple(_closed_below(writable[0]))
@@ -113,14 +114,15 @@ def _only_for_root() -> Iterator[Path]:
 
 def _closed_below(workspace: Path) -> Iterator[Path]:
     """Of a workspace that is a home folder, or has one in it: what is the person's own affair, there or not."""
-    folders: dict[Path, Path] = {}
+    inside = f"{workspace}{os.sep}"
+    folders: dict[Path, str] = {}
     for place in (*private_places(), *start_files()):
         if place.parent not in folders:
-            folders[place.parent] = place.parent.resolve()
-        found = {folders[place.parent] / place.name}
-        if place.is_symlink():
-            found.add(place.resolve())
-        yield from (each for each in found if workspace in each.parents)
+            folders[place.parent] = os.path.realpath(place.parent)
+        found = {os.path.join(folders[place.parent], place.name)}  # noqa: PTH118 - of several hundred, before each command
+        if os.path.islink(place):  # noqa: PTH114 - as above
+            found.add(os.path.realpath(place))
+        yield from (Path(each) for each in found if each.startswith(inside))
 
 
 def around(folder: Path, closed: tuple[Path, ...]) -> Iterator[Path]:

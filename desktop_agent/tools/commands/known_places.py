@@ -120,13 +120,16 @@ def readable_places(writable: tuple[Path, ...], copies: Path | None = None) -> R
         found.add(*followed(place, writable))
     forbidden = _Forbidden.now()
 
+    # Most folders of the path are many times beside each other.
+    for place in dict.fromkeys(_wanted(writable)):
+        real, links = followed(place, writable)
+        if real is not None and not forbidden.touches(real):
+            found.add(real, links)
+
     def real_of(place: Path) -> Path | None:
         real, _ = followed(place, writable)
         return None if real is None or forbidden.touches(real) else real
 
-    for place in _wanted(writable):
-        if real_of(place) is not None:
-            found.add(*followed(place, writable))
     if copies is not None:
         found.places[copies] = None
         _copy_settings(found, copies, real_of)
@@ -195,7 +198,8 @@ class _Forbidden:
         # Of what is not there yet, the folder may be a link.
         tops = {place.parent for place in listed}
         own = {real for home in homes() for real in (home, _real(home))} | tops | {_real(top) for top in tops}
-        return cls(frozenset(closed), frozenset(own | {parent for place in closed | own for parent in place.parents}))
+        nearest = own | {place.parent for place in closed | own}
+        return cls(frozenset(closed), frozenset(nearest | {above for each in nearest for above in each.parents}))
 
     def touches(self, place: Path) -> bool:
         return place in self.around or not self.closed.isdisjoint((place, *place.parents))
@@ -214,7 +218,7 @@ def _wanted(writable: tuple[Path, ...]) -> Iterator[Path]:
     for variable, names in known["variables"].items():
         for value in os.environ.get(variable, "").split(os.pathsep):
             yield from (Path(value, name) for name in names if Path(value).is_absolute())
-    for value in os.environ.get("PATH", "").split(os.pathsep):
+    for value in dict.fromkeys(os.environ.get("PATH", "").split(os.pathsep)):
         if Path(value).is_absolute():
             yield from _of_programs(Path(value), writable)
 

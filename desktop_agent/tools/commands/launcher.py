@@ -17,7 +17,6 @@ from typing import Any
 from desktop_agent.tools.commands.bounds import around
 from desktop_agent.tools.commands.environment import PROXY_PORT
 from desktop_agent.tools.commands.system_calls import install_call_filter
-from desktop_agent.tools.confining.capabilities import drop_capabilities
 from desktop_agent.tools.confining.handed_over import as_at_the_start, start_handed_over
 from desktop_agent.tools.confining.landlock import (
     EXECUTE,
@@ -29,6 +28,7 @@ from desktop_agent.tools.confining.landlock import (
     Rules,
     all_rights,
     no_new_privileges,
+    told,
     version_of,
 )
 from desktop_agent.tools.confining.limits import limit_process
@@ -46,6 +46,9 @@ MOST_MEMORY, LARGEST_FILE, MOST_PROCESSES = 2_000_000_000, 1_000_000_000, 1024
 
 _READ = EXECUTE | READ_FILE | READ_DIR
 _OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL
+# Numbers of capabilities(7) and prctl(2).
+_READ_BOUNDING, _DROP_BOUNDING, _AMBIENT, _CLEAR_AMBIENT = 23, 24, 47, 4
+_CAPABILITY_VERSION = 0x20080522
 # Not pts: the person's other terminals are in there.
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
@@ -86,7 +89,7 @@ def _close_in(wanted: dict[str, Any]) -> None:
         _hand_out_listener(wanted["listener"])
     libc, internet = ctypes.CDLL(None, use_errno=True), bool(wanted["network"])
     no_new_privileges(libc)
-    drop_capabilities(libc)
+    _drop_capabilities(libc)
     if "writable" in wanted:
         places = (tuple(map(Path, wanted[name])) for name in ("writable", "readable", "hidden"))
         _close_files(libc, *places, network=internet)
@@ -97,6 +100,22 @@ def _close_in(wanted: dict[str, Any]) -> None:
         processes = {} if "writable" in wanted else {"NPROC": MOST_PROCESSES}
         limit_process(for_good=True, DATA=MOST_MEMORY, FSIZE=LARGEST_FILE, CORE=0, **processes)
     install_call_filter(libc, internet=internet, in_namespaces="writable" not in wanted)
+
+
+class _Header(ctypes.Structure):
+    _fields_ = (("version", ctypes.c_uint32), ("process", ctypes.c_int))
+
+
+def _drop_capabilities(libc: ctypes.CDLL) -> None:
+    """Give up all rights of root for good, also those that a program started later would get. Raises OSError."""
+    told(libc.prctl(_AMBIENT, _CLEAR_AMBIENT, 0, 0, 0))
+    each = 0
+    # Who may not drop them has none to give, and gets none by a program (no_new_privileges).
+    while libc.prctl(_READ_BOUNDING, each, 0, 0, 0) >= 0:
+        libc.prctl(_DROP_BOUNDING, each, 0, 0, 0)
+        each += 1
+    nothing = (ctypes.c_uint32 * 6)()
+    told(libc.capset(ctypes.byref(_Header(_CAPABILITY_VERSION, 0)), nothing))
 
 
 def _hand_out_listener(channel: int) -> None:

@@ -5,29 +5,25 @@
 Root is needed to make the namespace. Nothing outside of it changes.
 """
 
-import ctypes
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 from tests.escape.confinement_probes.arena import SECRET
-from tests.frame.unprivileged import ROOT, USER
+from tests.frame.unprivileged import ROOT, USER, mount, unshare
 
-_NEW_MOUNTS, _NEW_IPC = 0x00020000, 0x08000000
-_BIND, _RECURSIVE, _PRIVATE = 4096, 16384, 1 << 18
+_NEW_IPC = 0x08000000
 _EMPTIED = ("/home", "/mnt", "/media", "/srv", "/var/mail", "/var/spool", "/var/log", "/var/backups", "/var/tmp")
 _MORE = ("/var/lib/systemd", "/tmp", "/dev/shm")
 
 
 def main() -> int:
     way, who, *parts = sys.argv[1:]
-    libc = ctypes.CDLL(None, use_errno=True)
-    _checked(libc.unshare(_NEW_MOUNTS | _NEW_IPC))
-    _mount(libc, "none", "/", _RECURSIVE | _PRIVATE)
+    unshare(_NEW_IPC)
     for place in (*_EMPTIED, *_MORE):
         if Path(place).is_dir() and not Path(place).is_symlink() and not str(ROOT).startswith(place):
-            _mount(libc, "tmpfs", place, 0, "tmpfs", "mode=1777")
+            mount("tmpfs", place, 0, "tmpfs", "mode=1777")
     owner = USER if who == "ordinary" else 0
     for name in ("/home/tester", "/home/other/open", "/home/other/.config/foo", "/mnt/disk/open", "/media/usb"):
         Path(name).mkdir(parents=True, exist_ok=True)
@@ -40,21 +36,11 @@ def main() -> int:
             fake = Path("/home", name)
             fake.write_text(SECRET)
             fake.chmod(0o600)
-            _mount(libc, str(fake), f"/etc/{name}", _BIND)
+            mount(str(fake), f"/etc/{name}")
     arena = "tests.escape.confinement_probes.arena"
     first = [] if who == "root" else ["tests.frame.unprivileged"]
     module, *words = [*first, arena, way, *parts]
     return subprocess.run([sys.executable, "-m", module, *words], cwd=ROOT, check=False).returncode
-
-
-def _mount(libc: ctypes.CDLL, source: str, target: str, flags: int, kind: str = "none", data: str = "") -> None:
-    _checked(libc.mount(source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), data.encode()))
-
-
-def _checked(answer: int) -> None:
-    if answer < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
 
 
 if __name__ == "__main__":
