@@ -16,7 +16,7 @@ import h11
 from desktop_agent.network.checked_backend import Resolver, system_addresses
 from desktop_agent.network.failures import NotFetched, PrivateHost
 from desktop_agent.network.granted_hosts import GrantedHost, HostAndPort, host_and_port
-from desktop_agent.network.relaying import OtherHost, relay, requested, tunnelled
+from desktop_agent.network.relaying import OtherHost, OtherProtocol, relay, requested, tunnelled
 from desktop_agent.network.tunnels import HEAD_LIMIT, PIECE, Connection, connect, next_event
 from desktop_agent.vocabulary.errors import Sentence
 
@@ -32,6 +32,10 @@ _UNKNOWN_NAME = b"\x15\x03\x03\x00\x02\x02\x70"
 _PRIVATE = (
     "“{host}” leads to the private address {address}. Only the person can allow that host, in Preferences under "
     "Network."
+)
+_OTHER_PROTOCOL = (
+    "What was sent to {host} is neither TLS nor a request of HTTP as it has to be written, so it was not passed on. "
+    "Other protocols, ssh among them, do not go through the proxy of this command."
 )
 
 
@@ -143,6 +147,9 @@ class HostProxy:
         except OtherHost as other:
             self._note_not_granted(other.host)
             client.writer.write(_UNKNOWN_NAME)
+        except OtherProtocol:
+            refused = self._failed(asked, 400, Sentence(_OTHER_PROTOCOL, {"host": str(asked)}))
+            _reply(client.writer, refused.status, str(refused))
 
     def _is_granted(self, asked: HostAndPort) -> bool:
         return any(each.covers(asked) for each in self._granted)

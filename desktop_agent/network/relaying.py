@@ -1,8 +1,9 @@
 """What goes on from a client to a server that it may reach, and what comes back.
 
-What goes on is looked at as far as it says which host is meant. A tunnel that begins as TLS names no other host (SNI).
-A request of HTTP, in a tunnel too, is written anew with the host that was asked for, and is the only one on its
-connection. What comes back is passed on as it is.
+What goes on is looked at as far as it says which host is meant. A tunnel takes TLS that names no other host (SNI) and
+requests of HTTP; servers are lenient in what they take for one, so nothing else is passed on. A request of HTTP, in a
+tunnel too, is written anew with the host that was asked for, and is the only one on its connection. What comes back is
+passed on as it is.
 """
 
 import asyncio
@@ -18,8 +19,9 @@ from desktop_agent.network.tunnels import HEAD_LIMIT, PIECE, Connection, next_ev
 _USUAL_PORT = 80
 # Empty lines may stand before a request (RFC 9112, section 2.2).
 _BLANK = b"\r\n"
-_REQUEST = re.compile(rb"[A-Z_-]{1,24} +(?:/|\*|[A-Za-z]+:)")
-_MAYBE_REQUEST = re.compile(rb"[A-Z_-]{0,24}|[A-Z_-]{1,24} +[A-Za-z]{0,8}")
+# The first line of a request, and what may become one.
+_REQUEST = re.compile(rb"[A-Za-z_-]{1,24} [!-~]{1,64000} HTTP/1\.[01]\r?\n")
+_MAYBE_REQUEST = re.compile(rb"[A-Za-z_-]{0,24}|[A-Za-z_-]{1,24} [!-~]{0,64000}(?: [HTP/1.0]{0,8}\r?)?")
 # In so many pieces a beginning may come: each time all of it is read anew.
 _MOST_READS = 64
 # They concern one connection (RFC 9110, section 7.6.1), or are written anew.
@@ -38,10 +40,14 @@ class OtherHost(Exception):
         self.host = host
 
 
+class OtherProtocol(Exception):
+    """What a client sends through a tunnel is neither TLS nor HTTP, or not as either is written."""
+
+
 async def relay(client: Connection, far: Connection, outgoing: AsyncGenerator[bytes, None], idle: float) -> None:
     """Pass both directions on until the server has ended its own.
 
-    Raises TimeoutError after so many seconds without a byte, OtherHost, h11.ProtocolError, and OSError.
+    Raises TimeoutError after so many seconds without a byte, what `outgoing` raises, and OSError.
     """
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(idle) as limit:
@@ -87,15 +93,11 @@ async def tunnelled(
 ) -> AsyncGenerator[bytes, None]:
     """What goes through a tunnel. `means` says whether a name in its beginning is one that may be reached.
 
-    Raises OtherHost, and h11.RemoteProtocolError for what is neither TLS nor HTTP though it begins so.
+    Raises OtherHost, OtherProtocol, and h11.ProtocolError in the body of a request.
     """
     start, is_request = await _beginning(means, client)
     if is_request:
-        head = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_LIMIT)
-        head.receive_data(start)
-        request = await next_event(head, client.reader)
-        if not isinstance(request, h11.Request) or request.method == b"CONNECT":
-            raise h11.RemoteProtocolError("it begins as a request and is none for a server")
+        request, head = await _head(start, client)
         async for piece in requested(asked, request, head, client, far):
             yield piece
         return
@@ -112,23 +114,40 @@ async def _beginning(means: Callable[[str], bool], client: Connection) -> tuple[
         if _REQUEST.match(request):
             return request, True
         if start[:1] == bytes((HANDSHAKE,)):
-            try:
-                name = server_name(start)
-            except ValueError as error:
-                raise h11.RemoteProtocolError(str(error)) from None
-            except Incomplete:
-                pass
-            else:
-                if name is not None and not means(name):
-                    raise OtherHost(name)
+            if _is_whole_hello(start, means):
                 return start, False
         elif not _MAYBE_REQUEST.fullmatch(request):
-            return start, False
+            break
         piece = await client.reader.read(PIECE)
         if not piece:
-            return start, False
+            return b"", False
         start += piece
-    raise h11.RemoteProtocolError("it begins in too many pieces")
+    raise OtherProtocol
+
+
+def _is_whole_hello(start: bytes, means: Callable[[str], bool]) -> bool:
+    try:
+        name = server_name(start)
+    except Incomplete:
+        return False
+    except ValueError:
+        raise OtherProtocol from None
+    if name is not None and not means(name):
+        raise OtherHost(name)
+    return True
+
+
+async def _head(start: bytes, client: Connection) -> tuple[h11.Request, h11.Connection]:
+    head = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_LIMIT)
+    head.receive_data(start)
+    try:
+        request = await next_event(head, client.reader)
+        if isinstance(request, h11.Request) and request.method != b"CONNECT":
+            _path(request.target)
+            return request, head
+    except h11.RemoteProtocolError:
+        pass
+    raise OtherProtocol
 
 
 async def requested(

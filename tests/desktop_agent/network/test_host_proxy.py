@@ -156,6 +156,11 @@ async def test_a_body_in_pieces_ends_where_it_says(site: Server) -> None:
         "\r\n\r\nGET / HTTP/1.1\r\nHost: evil.test\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: evil.test\r\n\r\nGET / HTTP/1.1\r\nHost: evil.test\r\n\r\n",
         "OPTIONS * HTTP/1.1\r\nHost: evil.test\r\n\r\n",
+        "get / HTTP/1.1\r\nHost: evil.test\r\n\r\n",
+        "Get http://evil.test HTTP/1.0\nHost: evil.test\n\n",
+        "GET x1://evil.test/ HTTP/1.1\r\nHost: evil.test\r\n\r\n",
+        "GET h+t.t-p://evil.test?/ HTTP/1.1\r\nHost: evil.test\r\n\r\n",
+        "\n\r\n\nGET / HTTP/1.1\r\nHost: evil.test\r\n\r\n",
     ],
 )
 @pytest.mark.parametrize("size", [1_000, 5])
@@ -176,12 +181,49 @@ async def test_so_is_a_request_in_a_tunnel(site: Server, start: str, size: int) 
     assert f"host: site.test:{site.port}".encode() in site.heard.lower()
 
 
-async def test_a_tunnel_passes_on_everything_else(site: Server) -> None:
+OF_EVIL = b"Host: evil.test\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b" GET / HTTP/1.1\r\n" + OF_EVIL,
+        b"\tGET / HTTP/1.1\r\n" + OF_EVIL,
+        b"\r\n GET / HTTP/1.1\r\n" + OF_EVIL,
+        b"\0GET / HTTP/1.1\r\n" + OF_EVIL,
+        b"\xef\xbb\xbfGET / HTTP/1.1\r\n" + OF_EVIL,
+        b"GET\t/ HTTP/1.1\r\n" + OF_EVIL,
+        b"GET  / HTTP/1.1\r\n" + OF_EVIL,
+        b"GET / HTTP/1.1 \r\n" + OF_EVIL,
+        b"GET /\tHTTP/1.1\r\n" + OF_EVIL,
+        b"GET /\x0bHTTP/1.1\r\n" + OF_EVIL,
+        b"GET / http/1.1\r\n" + OF_EVIL,
+        b"GET / HTTP/1.2\r\n" + OF_EVIL,
+        b"GET / HTTP/1.1\r" + OF_EVIL,
+        b"GET /\r\n" + OF_EVIL,
+        b"GET evil.test:80 HTTP/1.1\r\n" + OF_EVIL,
+        b"CONNECT evil.test:80 HTTP/1.1\r\n" + OF_EVIL,
+        b"GET1 / HTTP/1.1\r\n" + OF_EVIL,
+        b"G(T / HTTP/1.1\r\n" + OF_EVIL,
+        b"GET / HTTP/1.1\r\nHost: site.test\r\n" + OF_EVIL,
+        b"GET / HTTP/1.1\r\nHost : site.test\r\n" + OF_EVIL,
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"SSH-2.0-x / HTTP/1.1\r\n" + OF_EVIL,
+        b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n",
+        b"EHLO me\r\n",
+        b"\x00\x01binary\r\n\r\n",
+        b"\x16GET / HTTP/1.1\r\n" + OF_EVIL,
+        b"\x80\x2e\x01\x03\x01",
+    ],
+)
+async def test_a_tunnel_takes_tls_and_http_alone(site: Server, said: bytes) -> None:
     async with open_proxy("site.test", **at_home("site.test")) as desk:
-        for said in (b"\x00\x01binary\r\n\r\n", b"EHLO me\r\n\r\n", b"hi\r\n\r\n"):
-            assert await desk.say(tunnel("site.test", site.port), said, until=ANSWER) == OPEN + ANSWER
-            assert site.heard.endswith(said)
-    assert desk.proxy.notes == ()
+        told = await desk.say(tunnel("site.test", site.port), said)
+        assert told.startswith(OPEN + b"HTTP/1.1 400 ")
+        (note,) = desk.proxy.notes
+        assert note.startswith(f"What was sent to site.test:{site.port} is neither TLS nor a request of HTTP")
+        assert note.encode() in told
+    assert site.heard == b""
 
 
 async def test_tls_names_the_host_that_was_asked_for(tmp_path: Path) -> None:
@@ -347,7 +389,7 @@ async def test_it_goes_through_the_proxy_of_the_person(monkeypatch: pytest.Monke
     async with open_server(OtherProxy()) as other, open_proxy("site.test", "shut.test", names=names) as desk:
         for name in ("http_proxy", "https_proxy"):
             monkeypatch.setenv(name, f"http://me:secret@127.0.0.1:{other.port}")
-        assert await desk.say(tunnel("site.test", 443), b"\x00late") == OPEN + b"first got \x00late"
+        assert await desk.say(tunnel("site.test", 443), b"GET / HTTP/1.0\r\n\r\n") == OPEN + b"first got GET /"
         assert await desk.say(get("site.test", 8080, "Host: evil.test", path="/a"), until=ANSWER) == ANSWER
         assert (await desk.say(tunnel("shut.test", 443))).startswith(b"HTTP/1.1 502 ")
         assert (await desk.say(tunnel("evil.test", 443))).startswith(b"HTTP/1.1 403 ")
@@ -361,14 +403,17 @@ async def test_it_goes_through_the_proxy_of_the_person(monkeypatch: pytest.Monke
     assert third.startswith("connect shut.test:443 ")
 
 
-async def test_a_few_bytes_do_not_wait_for_more(site: Server) -> None:
-    async with open_proxy("site.test", **at_home("site.test")) as desk:
+async def test_a_beginning_is_waited_for_and_what_the_server_says_is_not_held_back() -> None:
+    class Greeting(Server):
+        async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"hello")
+            await super().answer(reader, writer)
+
+    async with open_server(Greeting()) as site, open_proxy("site.test", **at_home("site.test")) as desk:
         async with asyncio.timeout(PATIENCE):
             reader, writer = await asyncio.open_connection(*desk.place)
-            writer.write(tunnel("site.test", site.port))
-            assert await reader.readexactly(len(OPEN)) == OPEN
-            writer.write(b"hi")
-            while site.heard != b"hi":
-                await asyncio.sleep(0.01)
+            writer.write(tunnel("site.test", site.port) + b"GE")
+            assert await reader.readexactly(len(OPEN) + 5) == OPEN + b"hello"
             writer.close()
             await site.gone.wait()
+    assert site.heard == b""
