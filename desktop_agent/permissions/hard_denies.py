@@ -10,7 +10,7 @@ from desktop_agent.permissions.rule_matching import Case
 from desktop_agent.permissions.shell.commands import Command, ParsedLine
 from desktop_agent.permissions.shell.read_only_commands import is_read_only_command
 from desktop_agent.permissions.shell.wrappers import program_name
-from desktop_agent.tools.startup_files import Level, StartupFile, names_in, plain, startup_file
+from desktop_agent.tools.startup_files import Level, StartupFile, names_in, parts_of, startup_file, strictest
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import TOP_FOLDER, CommandSubject, PathSubject
 from desktop_agent.vocabulary.errors import Sentence
@@ -130,7 +130,7 @@ def startup_files(case: Case, grounds: Grounds) -> Mapping[str, StartupFile]:
         if isinstance(subject, PathSubject):
             parts = _folded(subject.path)
             inside = len(workspace) if parts[: len(workspace)] == workspace else 0
-            entry = _in_places(parts, places) or startup_file("/".join(parts), inside=inside)
+            entry = strictest((_in_places(parts, places), startup_file("/".join(parts), inside=inside)))
             if entry is not None and (entry.level is not Level.AFTER_OUTSIDE or grounds.outside_came):
                 names = [each for each in subject.path.split("/") if each]
                 found["/".join(names[inside:]) if inside else subject.path] = entry
@@ -181,7 +181,7 @@ def _in_places(path: tuple[str, ...], places: Mapping[tuple[str, ...], _Found]) 
 
 
 def _folded(path: str) -> tuple[str, ...]:
-    return tuple(plain(each) for each in normpath(path.replace("\\", "/")).split("/") if each) if path else ()
+    return parts_of(normpath(path.replace("\\", "/"))) if path else ()
 
 
 def _asked(reason: str, *, even_at_reading: bool = False) -> HardDeny:

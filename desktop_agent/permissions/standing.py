@@ -16,7 +16,7 @@ from desktop_agent.permissions.proposals import proposals, with_trust
 from desktop_agent.permissions.rule_matching import Case
 from desktop_agent.permissions.taint import CLEAN, Taint
 from desktop_agent.tools.foreign_code import Fault, contained
-from desktop_agent.tools.in_thread import by_size
+from desktop_agent.tools.in_thread import by_size, in_thread
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.conduct.modes import DEFAULT_MODE, Mode
@@ -214,7 +214,8 @@ class Standing(_Heard):
         if isinstance(entry, Refused):
             return entry
         subjects = await _subjects(entry.tool, entry.input, self._workspace)
-        return self.decided(Case(entry.tool, entry.digest, subjects, self._workspace))
+        case = Case(entry.tool, entry.digest, subjects, self._workspace)
+        return self._decided(case, await self._grounds(case))
 
     async def proposals(self, call: ToolUse, tool: AnyTool, *, digest: str | None = None) -> tuple[Rule, ...]:
         """Rules that would allow this call from now on, to be shown with a question about it."""
@@ -232,27 +233,31 @@ class Standing(_Heard):
         """Whether a tool of this name may be named at all, here and above."""
         return self._names.admits(name) and (self._parent is None or self._parent.admits(name))
 
-    def decided(self, case: Case) -> Verdict:
+    def _decided(self, case: Case, grounds: Grounds) -> Verdict:
         """The verdict about an admitted call: the strictest of what is laid down here and above."""
         moment = self._clock()
         held = tuple(rule for rule in self.rules if self._holds(rule, moment))
-        grounds = self._grounds(case)
+        grounds = replace(grounds, outside_came=self.taint.has_come)
         own = (_of_conversation(rule, self._conversation_id) for rule in self.mode.rules)
         mode = self.mode.model_copy(update={"rules": tuple(rule for rule in own if self._holds(rule, moment))})
         suspension = self._taint.suspension.joined(self._suspension)
         verdict = decide(case, held, mode, suspension=suspension, grounds=grounds)
-        return verdict if self._parent is None else strictest(verdict, self._parent.decided(case))
+        return verdict if self._parent is None else strictest(verdict, self._parent._decided(case, grounds))  # noqa: SLF001
 
-    def _grounds(self, case: Case) -> Grounds:
+    async def _grounds(self, case: Case) -> Grounds:
+        """What the disk says about the paths of a call; the same here and above."""
         paths = [each.path for each in case.subjects or () if isinstance(each, PathSubject)]
-        if not paths or self._workspace is None:
-            return Grounds(self._own_folders, self._workspace)
-        # As subjects are: links followed.
-        workspace = Path(os.path.realpath(self._workspace)).as_posix()
-        places = startup_places(paths, workspace) if may_write(case.tool) else ()
-        return Grounds(
-            self._own_folders, workspace, private_places_in(workspace), places, outside_came=self.taint.has_come
-        )
+        given = self._workspace
+        if not paths or given is None:
+            return Grounds(self._own_folders, given)
+
+        def look() -> Grounds:
+            # As subjects are: links followed.
+            workspace = Path(os.path.realpath(given)).as_posix()
+            places = startup_places(paths, workspace) if may_write(case.tool) else ()
+            return Grounds(self._own_folders, workspace, private_places_in(workspace), places)
+
+        return await in_thread(lambda _sign: look())
 
     def used(self, rule_id: str) -> None:
         """A call ran because of this rule."""

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
@@ -71,11 +71,21 @@ def startup_file(path: str, *, inside: int = 0) -> StartupFile | None:
     Its first `inside` parts are those of the workspace: a folder in which somebody chose to work is not asked about for
     being there.
     """
-    parts = [plain(each) for each in path.split("/") if each not in {"", "."}]
-    return next((entry for entry, _ in _entries(parts, max(inside - 1, 0))), None)
+    return next((entry for entry, _ in _entries(parts_of(path), max(inside - 1, 0))), None)
 
 
-def plain(part: str) -> str:
+def strictest(entries: Iterable[StartupFile | None]) -> StartupFile | None:
+    """The one that is asked about most; None where none is given."""
+    found = (each for each in entries if each is not None)
+    return min(found, key=lambda each: each.level is Level.AFTER_OUTSIDE, default=None)
+
+
+def parts_of(path: str) -> tuple[str, ...]:
+    """The parts of a path with forward slashes, each in the one form in which it is compared."""
+    return tuple(_comparable(each) for each in path.split("/") if each not in {"", "."})
+
+
+def _comparable(part: str) -> str:
     """The part of a path as the disk that takes the most for the same would have it."""
     return _DROPPED.sub("", part).casefold().partition(":")[0].rstrip(" .")
 
@@ -89,7 +99,9 @@ def names_in(line: str, folder: str = ".") -> Mapping[str, StartupFile]:
     """
     words = dict.fromkeys(each for each in _BETWEEN.split(line) if each)
     paths = (each if each.startswith("/") else normpath(f"{folder}/{each}") for each in words)
-    found = ((each, startup_file(each) or _folders_of_files().get(plain(each.rpartition("/")[2]))) for each in paths)
+    found = (
+        (each, startup_file(each) or _folders_of_files().get(_comparable(each.rpartition("/")[2]))) for each in paths
+    )
     always = ((path, entry) for path, entry in found if entry is not None and entry.level is Level.ALWAYS)
     return {path: entry for path, entry in always if not entry.is_built}
 
@@ -108,8 +120,7 @@ def may_hold(names: AbstractSet[str]) -> bool:
 
 def begins_at(path: str) -> int | None:
     """Which part of a path is the first that makes it a startup file of level ALWAYS; None for another file."""
-    parts = [plain(each) for each in path.split("/") if each]
-    return next((start for entry, start in _entries(parts, 0) if entry.level is Level.ALWAYS), None)
+    return next((start for entry, start in _entries(parts_of(path), 0) if entry.level is Level.ALWAYS), None)
 
 
 @lru_cache(maxsize=1)

@@ -5,17 +5,21 @@ looks to what it runs, and any folder becomes a repository when it has all the p
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from desktop_agent.permissions.places.private_places import below, surroundings
 from desktop_agent.tools.commands.aftermath.git_settings import hook_folders, taken_from
+from desktop_agent.tools.commands.aftermath.listings import Listings
 from desktop_agent.tools.commands.aftermath.repositories import becomes_repository
+from desktop_agent.tools.commands.aftermath.survey import HEAVY
 from desktop_agent.tools.commands.known_places import places_of
-from desktop_agent.tools.startup_files import Level, StartupFile, entry_of, home_files, table
+from desktop_agent.tools.startup_files import StartupFile, entry_of, home_files, parts_of, startup_file, strictest
 
 Places = tuple[tuple[str, StartupFile], ...]
+_Parts = tuple[str, ...]
 
 # What git takes from a repository without a working tree, by names in its top folder (gitrepository-layout(5)).
 _PARTS = {
@@ -25,19 +29,23 @@ _PARTS = {
         *("modules", "worktrees"),
     )
 }
-# Links in there lead to what git runs.
-_HOOKS = (".git/hooks", ".husky", ".githooks", ".git-hooks")
-_HOOKS_BEGIN = frozenset(each.partition("/")[0] for each in _HOOKS)
+_MOST_FOLDERS = 2_000
+_LISTINGS = Listings(without_files=True)
+# One link may lead into a folder with another.
+_MOST_LINKS_ON_THE_WAY = 3
 
 
 def startup_places(paths: Iterable[str], workspace: str | None) -> Places:
-    """Files and folders that are startup files now, or of these paths would be: absolute, with forward slashes."""
+    """Files and folders that are startup files now, or of these paths would be: absolute, with forward slashes.
+
+    Reads the disk, in large workspaces for long: call it in a thread.
+    """
     if workspace is None:
         return ()
-    top = Path(os.path.realpath(workspace))
+    top, every = Path(os.path.realpath(workspace)), tuple(paths)
     git = entry_of(".git/")
-    parts = ((each, git) for each in paths if _is_of_repository(Path(each), top))
-    return (*_known_places(workspace), *_behind_links(top), *parts)
+    parts = ((each, git) for each in every if _is_of_repository(Path(each), top))
+    return (*_known_places(workspace), *parts, *_behind_links(every, top))
 
 
 def _known_places(workspace: str) -> Places:
@@ -54,39 +62,42 @@ def _places(workspace: str, top: Path, settings: tuple[tuple[Path, object], ...]
     return (*at_home, *of_hooks)
 
 
-def _behind_links(top: Path) -> Iterator[tuple[str, StartupFile]]:
-    """What links lead to that stand where a program looks."""
-    here = _links_in(top)
-    for first, rest, entry in _looked_for():
-        # Most are not there, and most of those that are have no link on the way.
-        if first in here and (rest or here[first]):
-            yield from _led_to(top / first / rest, top, entry)
-    for folder in _HOOKS if not here.keys().isdisjoint(_HOOKS_BEGIN) else ():
-        links = (name for name, is_link in _links_in(top / folder).items() if is_link)
-        for name in links:
-            yield from _led_to(top / folder / name, top, entry_of(".githooks/"))
+def _behind_links(paths: Sequence[str], top: Path) -> Iterator[tuple[str, StartupFile]]:
+    """Those of the paths that are startup files under another name, which a link gives them."""
+    links, inside = tuple(_links_in(top)), len(parts_of(top.as_posix()))
+    for path in paths if links else ():
+        names = (startup_file("/".join(each), inside=inside) for each in _other_names(parts_of(path), links))
+        if (entry := strictest(names)) is not None:
+            yield path, entry
 
 
-@lru_cache(maxsize=1)
-def _looked_for() -> tuple[tuple[str, str, StartupFile], ...]:
-    """Where programs look, by the first part and the rest of it."""
-    found = ((each.rstrip("/").partition("/"), entry) for entry in table() for each in entry.patterns)
-    return tuple((first, rest, entry) for (first, _, rest), entry in found if entry.level is Level.ALWAYS)
+def _other_names(path: _Parts, links: Sequence[tuple[_Parts, _Parts]]) -> set[_Parts]:
+    names, last = set[_Parts](), {path}
+    for _ in range(_MOST_LINKS_ON_THE_WAY):
+        last = {link + each[len(to) :] for each in last for link, to in links if each[: len(to)] == to} - names
+        names |= last
+    return names
 
 
-def _led_to(place: Path, top: Path, entry: StartupFile) -> Iterator[tuple[str, StartupFile]]:
-    real = Path(os.path.realpath(place))
-    if real != place and top in real.parents:
-        yield real.as_posix(), entry
-
-
-def _links_in(folder: Path) -> dict[str, bool]:
-    """The names in a folder, and which of them are links; none where it cannot be looked at."""
-    try:
-        with os.scandir(folder) as entries:
-            return {each.name: each.is_symlink() for each in entries}
-    except OSError:
-        return {}
+def _links_in(top: Path) -> Iterator[tuple[_Parts, _Parts]]:
+    """Links and where they lead in the workspace, those nearest to its top first. Not those that installing makes."""
+    waiting = deque([(f"{top}", True), (f"{top / '.git'}", False), (f"{top / '.git' / 'hooks'}", False)])
+    for _ in range(_MOST_FOLDERS):
+        if not waiting:
+            return
+        folder, is_deep = waiting.popleft()
+        try:
+            listed = _LISTINGS.of(folder)
+        except OSError:
+            continue
+        for each in listed:
+            place = f"{folder}{os.sep}{each.name}"
+            if each.is_symlink():
+                real = Path(os.path.realpath(place))
+                if real == top or top in real.parents:
+                    yield parts_of(Path(place).as_posix()), parts_of(real.as_posix())
+            elif is_deep and each.name not in HEAVY and each.is_dir(follow_symlinks=False):
+                waiting.append((place, True))
 
 
 def _is_of_repository(path: Path, top: Path) -> bool:

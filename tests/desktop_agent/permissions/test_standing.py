@@ -1,9 +1,12 @@
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from desktop_agent.permissions import standing
 from desktop_agent.permissions.gate import Allowed, Ask, Refused, Verdict
 from desktop_agent.permissions.standing import NamePolicy, Standing
 from desktop_agent.tools.tool import AnyTool, Tool
@@ -293,3 +296,21 @@ async def test_leave_for_several_tools_ends_with_the_rule(make_open_tool: MakeTo
     assert await standing.verdict(call, tool) == Allowed(tool.digest(call.input), "rule", allowing.id)
     standing.revoke(allowing.id)
     assert isinstance(await standing.verdict(call, tool), Ask)
+
+
+async def test_the_disk_is_looked_at_off_the_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_open_tool: MakeTool
+) -> None:
+    threads = list[int]()
+
+    def look(*_: object) -> tuple[()]:
+        threads.append(threading.get_ident())
+        return ()
+
+    monkeypatch.setattr(standing, "startup_places", look)
+    monkeypatch.setattr(standing, "private_places_in", look)
+    root = Standing(workspace=str(tmp_path))
+    await root.nested().verdict(use(str(tmp_path / "a")), make_open_tool([Effect.WRITE], "act"))
+    # Once for all who decide together.
+    assert len(threads) == 2
+    assert threading.get_ident() not in threads

@@ -34,26 +34,38 @@ class Named(Protocol):
         """Whether it is a folder."""
         ...
 
+    def is_symlink(self) -> bool:
+        """Whether it is a link, wherever it leads."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class _Known:
     name: str
     is_folder: bool
+    is_link: bool
 
     def is_dir(self, *, follow_symlinks: bool) -> bool:
         return self.is_folder and not follow_symlinks
 
+    def is_symlink(self) -> bool:
+        return self.is_link
+
 
 class Listings:
-    """Names in folders, by path. May be asked from any thread. `read` counts the folders that were looked into."""
+    """Names in folders, by path, or only those of folders and links: `without_files`. May be asked from any thread.
 
-    def __init__(self, most: int = MOST_FOLDERS) -> None:
+    `read` counts the folders that were looked into.
+    """
+
+    def __init__(self, most: int = MOST_FOLDERS, *, without_files: bool = False) -> None:
         self.read = 0
         self._most = most
+        self._without_files = without_files
         self._known: OrderedDict[str, tuple[_Stamp, tuple[_Known, ...]]] = OrderedDict()
         self._lock = Lock()
 
-    def of(self, folder: Path) -> Sequence[Named]:
+    def of(self, folder: Path | str) -> Sequence[Named]:
         """Names in it, with their kinds. Raises OSError."""
         path = str(folder)
         before = _stamp(path)
@@ -63,7 +75,8 @@ class Listings:
                 self._known.move_to_end(path)
                 return known
         with os.scandir(path) as entries:
-            found = tuple([_Known(each.name, each.is_dir(follow_symlinks=False)) for each in entries])
+            every = (_Known(each.name, each.is_dir(follow_symlinks=False), each.is_symlink()) for each in entries)
+            found = tuple([each for each in every if each.is_folder or each.is_link or not self._without_files])
         with self._lock:
             self.read += 1
             self._known.pop(path, None)

@@ -14,9 +14,10 @@ from desktop_agent.tools.startup_files import begins_at, may_hold
 
 MOST = 200_000
 """Entries that are looked at, those nearest to the top first."""
-_HEAVY = frozenset(
+HEAVY = frozenset(
     (".git", ".hg", ".svn", ".jj", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".mypy_cache", ".ruff_cache")
 )
+"""Folders that programs fill, and nobody writes in by hand."""
 # A folder with one of these is made anew by a program (https://bford.info/cachedir/, PEP 405).
 _MADE = frozenset(("CACHEDIR.TAG", "pyvenv.cfg"))
 _BARE = frozenset(("objects", "refs"))
@@ -104,7 +105,7 @@ def _startup_in(here: str, inside: Iterable[os.DirEntry[str]], names: set[str]) 
     for each in inside if may_hold(names) else ():
         path = f"{here}{each.name}"
         # What git keeps is looked at in another way, and what programs make anew not at all.
-        if each.name not in _HEAVY and each.name not in _MADE and begins_at(path) is not None:
+        if each.name not in HEAVY and each.name not in _MADE and begins_at(path) is not None:
             yield f"{path}/" if each.is_dir(follow_symlinks=False) else path
 
 
@@ -174,7 +175,7 @@ def _take(
         found.repositories.append(path)
     if not is_folder:
         return None
-    if not is_heavy and entry.name in _HEAVY:
+    if not is_heavy and entry.name in HEAVY:
         found.heavy.add(path)
         is_heavy = True
     return None if entry.name == _REPOSITORY else (path, is_heavy)

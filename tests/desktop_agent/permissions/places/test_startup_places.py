@@ -1,8 +1,14 @@
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from desktop_agent.permissions.hard_denies import Grounds, startup_files
 from desktop_agent.permissions.places.startup_places import startup_places
+from desktop_agent.permissions.rule_matching import Case
+from desktop_agent.tools.tool import AnyTool
+from desktop_agent.vocabulary.conduct.rules import PathSubject
+from desktop_agent.vocabulary.tool_calls import Effect
 
 
 @pytest.fixture
@@ -49,22 +55,59 @@ def test_the_folder_of_hooks_is_found_when_it_is_set(of_person: bool, home: Path
         assert found(folder) == {(project / "tools" / "checks").as_posix(): "Git"}
 
 
-def test_where_links_lead_to(home: Path) -> None:
-    (home / "work" / ".git" / "hooks").mkdir(parents=True)
-    (home / "work" / "editor").mkdir()
-    for link, target in ((".vscode", "editor"), (".envrc", "setup.txt"), (".git/hooks/pre-commit", "../../check.py")):
-        (home / "work" / link).symlink_to(target)
-    assert found(home / "work") == {
-        (home / "work" / "editor" / name).as_posix(): "VS Code"
-        for name in ("tasks.json", "settings.json", "mcp.json", "launch.json")
-    } | {(home / "work" / "setup.txt").as_posix(): "direnv", (home / "work" / "check.py").as_posix(): "Git"}
+LINKS = {
+    # link: (where it leads, a path that is written, what runs it)
+    ".vscode": ("editor", "editor/tasks.json", "VS Code"),
+    ".envrc": ("setup.txt", "setup.txt", "direnv"),
+    ".git/hooks/pre-commit": ("../../check.py", "check.py", "Git"),
+    ".git/hooks": ("../checks", "checks/pre-commit", "Git"),
+    "sub/.vscode": ("../x", "x/tasks.json", "VS Code"),
+    "sub/deep/.envrc": ("../../x/y", "x/y", "direnv"),
+    "sub/.husky/pre-push": ("../../check.py", "check.py", "Husky"),
+    "sub/hooks": ("../scripts", "scripts/pre-commit", "Git"),
+    ".VSCode": (".", "tasks.json", "VS Code"),
+    "Makefile": ("build/rules", "build/rules", "make"),
+    "sub/package.json": ("../shared.json", "shared.json", "npm"),
+    "sub/own.mk": ("../rules", "rules", "make"),
+}
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_where_links_lead_to(link: str, home: Path) -> None:
+    work = home / "work"
+    target, path, program = LINKS[link]
+    (work / link).parent.mkdir(parents=True)
+    (work / link).symlink_to(target)
+    assert found(work, work / path, work / "README") == {str(work / path): program}
+
+
+def test_links_to_folders_with_links(home: Path) -> None:
+    work = home / "work"
+    for link, target in (
+        ("sub/.vscode", "../first"),
+        ("first", "conf"),
+        ("conf/tasks.json", "../last.json"),
+        ("a", "."),
+    ):
+        (work / link).parent.mkdir(parents=True, exist_ok=True)
+        (work / link).symlink_to(target)
+    assert found(work, work / "last.json", work / "first.json") == {str(work / "last.json"): "VS Code"}
+
+
+def test_a_link_to_what_is_asked_about_anyway_hides_nothing(home: Path, make_open_tool: Callable[..., AnyTool]) -> None:
+    work = home / "work"
+    work.mkdir()
+    (work / "Makefile").symlink_to(".envrc")
+    case = Case(make_open_tool([Effect.WRITE]), "d", (PathSubject(f"{work}/.envrc"),))
+    grounds = Grounds(workspace=str(work), startup=startup_places([f"{work}/.envrc"], str(work)))
+    assert [each.program for each in startup_files(case, grounds).values()] == ["direnv"]
 
 
 def test_links_among_packages_lead_to_ordinary_work(home: Path) -> None:
     (home / "work" / "node_modules").mkdir(parents=True)
     (home / "work" / "packages" / "own").mkdir(parents=True)
     (home / "work" / "node_modules" / "own").symlink_to("../packages/own")
-    assert found(home / "work") == {}
+    assert found(home / "work", home / "work" / "packages" / "own" / "a.js") == {}
 
 
 PARTS = ["HEAD", "config", "objects/ab/cd", "refs/heads/main", "hooks/anything", "packed-refs", "info/attributes"]
