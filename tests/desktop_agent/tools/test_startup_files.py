@@ -38,7 +38,28 @@ def test_every_sentence_says_which_file_which_program_and_when(entry: StartupFil
     assert entry.when.split()[0] in {"when", "at"}
 
 
+ALWAYS = """
+    prek.toml .config/hk.pkl .pnp.cjs .pnp.loader.mjs .bundle/config action.yml Properties/launchSettings.json
+    omnisharp.json .ropeproject/config.py .nova/Tasks/build.json .theia/tasks.json devfile.yaml hooks/hooks.json
+    .claude-plugin/plugin.json .factory/mcp.json .trae/mcp.json .junie/mcp/mcp.json .augment/settings.json
+    .amp/settings.json .kilocode/mcp.json .vibe/config.toml .clinerules/hooks/PreToolUse .github/hooks/all.json .replit
+    .idx/dev.nix .vim/coc-settings.json .tekton/push.yaml bitrise.yml
+"""
+AFTER_OUTSIDE = """
+    nodemon.json .air.toml build.mill build.sc manage.py bin/rails artisan alembic/env.py gunicorn.conf.py docs/conf.py
+    mkdocs.yml book.toml src-tauri/tauri.conf.json cdk.json lakefile.lean dvc.yaml
+"""
+
+
+@pytest.mark.parametrize(("paths", "level"), [(ALWAYS, Level.ALWAYS), (AFTER_OUTSIDE, Level.AFTER_OUTSIDE)])
+def test_how_often_is_asked(paths: str, level: Level) -> None:
+    for path in paths.split():
+        entry = startup_file(f"a/{path}")
+        assert (path, entry and entry.level) == (path, level)
+
+
 ORDINARY = """
+    conf.py src/app/env.py migrations/0001_initial.py .clinerules/style.md src/properties.json actions.yml bin/tool
     README.md src/main.py src/hooks/useThing.ts src/hooks/index.ts docs/git.md gitconfig vscode/tasks.json tasks.json
     .vscode/extensions.json .vscode/keybindings.md .gitignore .gitattributes .gitmodules .nvmrc workflows/ci.yml
     .github/dependabot.yml .github/ISSUE_TEMPLATE/bug.md hooks/pre-commit.md envrc claude/settings.json script.sh
