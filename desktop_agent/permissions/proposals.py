@@ -89,6 +89,19 @@ def proposals(
     )
 
 
+def of_startup_files(rules: Sequence[Rule], digest: str, subjects: Sequence[Subject] | None) -> tuple[Rule, ...]:
+    """What is left of rules about a call that is asked about for startup files: a wider one would answer no more.
+
+    They hold in the workspace alone. One about paths is about the one file, or about the very call.
+    """
+    here = tuple(each for each in rules if each.scope is RuleScope.WORKSPACE)
+    paths = {each.path for each in subjects or () if isinstance(each, PathSubject)}
+    if not paths:
+        return here
+    pattern = PathPattern(prefix=paths.pop()) if len(paths) == 1 else ArgumentsPattern(digest=digest)
+    return tuple(each.model_copy(update={"pattern": pattern}) for each in here[:1])
+
+
 def with_trust(rules: Sequence[Rule]) -> tuple[Rule, ...]:
     """The same rules, and each that holds in one workspace once more as one that trusts what its calls bring in."""
     here = (each for each in rules if each.scope is RuleScope.WORKSPACE)

@@ -8,11 +8,11 @@ from datetime import datetime
 from pathlib import Path
 
 from desktop_agent.permissions.gate import NOTHING_SUSPENDED, Refused, Verdict, admitted, decide, denied, strictest
-from desktop_agent.permissions.hard_denies import Grounds, may_write
+from desktop_agent.permissions.hard_denies import Grounds, hard_deny, may_write
 from desktop_agent.permissions.places.following import followed
 from desktop_agent.permissions.places.private_places import private_places_in
 from desktop_agent.permissions.places.startup_places import startup_places
-from desktop_agent.permissions.proposals import proposals, with_trust
+from desktop_agent.permissions.proposals import of_startup_files, proposals, with_trust
 from desktop_agent.permissions.rule_matching import Case
 from desktop_agent.permissions.taint import CLEAN, Taint
 from desktop_agent.tools.foreign_code import Fault, contained
@@ -227,6 +227,10 @@ class Standing(_Heard):
         moment = self._clock()
         allowed = [each for each in self.rules if each.effect is RuleEffect.ALLOW and self._holds(each, moment)]
         found = proposals(tool, entry.digest, subjects, workspace=self._workspace, allowed=allowed)
+        case = Case(tool, entry.digest, subjects, self._workspace)
+        hard = hard_deny(case, replace(await self._grounds(case), outside_came=self.taint.has_come))
+        if hard is not None and hard.asked_by:
+            found = of_startup_files(found, entry.digest, subjects)
         return found if brings is not True else with_trust(found)
 
     def admits(self, name: str) -> bool:

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.permissions.gate import Allowed
+from desktop_agent.permissions.gate import Allowed, Ask
 from desktop_agent.permissions.proposals import proposals, with_trust
 from desktop_agent.permissions.shell.bundles import BUNDLES
 from desktop_agent.permissions.standing import Standing
@@ -24,7 +24,7 @@ from desktop_agent.vocabulary.conduct.rules import (
     RuleScope,
     Subject,
 )
-from desktop_agent.vocabulary.tool_calls import Effect
+from desktop_agent.vocabulary.tool_calls import Effect, UntrustedSource
 
 MakeTool = Callable[..., AnyTool]
 
@@ -309,3 +309,41 @@ async def test_of_a_chained_line_what_is_missing_is_proposed(
     )
     standing.add(proposed[0])
     assert isinstance(await standing.verdict(use, tool), Allowed)
+
+
+FILES = {"edit_file": 1, "write_file": 1, "delete_file": 1, "move_file": 2}
+
+
+@pytest.mark.parametrize("name", FILES)
+async def test_of_a_startup_file_that_file_alone_is_proposed(make_open_tool: MakeTool, name: str) -> None:
+    tool = make_open_tool([Effect.WRITE], name)
+    paths = ["/ws/.envrc", "/ws/other"][: FILES[name]]
+    use = ToolUse(id="c", name=name, input={"paths": paths})
+    standing = Standing(workspace="/ws")
+    question = await standing.verdict(use, tool)
+    (rule,) = await standing.proposals(use, tool)
+    exact = ArgumentsPattern(digest=tool.digest(use.input))
+    assert rule.pattern == (PathPattern(prefix="/ws/.envrc") if len(paths) == 1 else exact)
+    assert rule.scope is RuleScope.WORKSPACE
+    assert isinstance(question, Ask)
+    standing.add(rule.model_copy(update={"answers": question.rules}))
+    assert isinstance(await standing.verdict(use, tool), Allowed)
+    for other in ("/ws/.vscode/tasks.json", "/ws/sub/.envrc", "/ws/other"):
+        assert isinstance(await standing.verdict(ToolUse(id="d", name=name, input={"paths": [other]}), tool), Ask)
+
+
+async def test_what_the_next_build_runs_is_such_a_file_after_content_from_outside(make_open_tool: MakeTool) -> None:
+    tool = make_open_tool([Effect.WRITE], "write_file")
+    use = ToolUse(id="c", name="write_file", input={"paths": ["/ws/Makefile"]})
+    standing = Standing(workspace="/ws")
+    for path in ("/ws", "/ws/Makefile"):
+        (rule,) = await standing.proposals(use, tool)
+        assert rule.pattern == PathPattern(prefix=path)
+        standing.mark(UntrustedSource("web", "evil.example"))
+
+
+async def test_a_line_that_names_a_startup_file_is_proposed_here_alone(make_open_tool: MakeTool) -> None:
+    tool = make_open_tool([Effect.EXECUTE])
+    use = ToolUse(id="c", name="act", input={"lines": ["cp a .envrc"]})
+    proposed = await Standing(workspace="/ws").proposals(use, tool)
+    assert {each.scope for each in proposed} == {RuleScope.WORKSPACE}
