@@ -40,7 +40,7 @@ _OTHER_PROTOCOL = (
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ProxyLimits:
     """Of one command: connections at a time; seconds for a head, for a connection, and without a byte on it."""
 
     connections: int = 64
@@ -67,12 +67,12 @@ class HostProxy:
         private: frozenset[str] = frozenset(),
         *,
         resolve: Resolver = system_addresses,
-        bounds: Bounds | None = None,
+        limits: ProxyLimits | None = None,
     ) -> None:
         self._granted = tuple(granted)
         self._private = private
         self._resolve = resolve
-        self._bounds = bounds or Bounds()
+        self._limits = limits or ProxyLimits()
         self._not_granted: dict[str, None] = {}
         self._failures: dict[str, Sentence] = {}
 
@@ -86,7 +86,7 @@ class HostProxy:
     async def serve(self, listening: socket.socket) -> None:
         """Answer whoever connects, until this is cancelled."""
         listening.settimeout(0)
-        slots, loop = asyncio.Semaphore(self._bounds.connections), asyncio.get_running_loop()
+        slots, loop = asyncio.Semaphore(self._limits.connections), asyncio.get_running_loop()
         async with asyncio.TaskGroup() as group:
             while True:
                 # A command may open as many as it likes: nobody is let in who could not be answered.
@@ -115,7 +115,7 @@ class HostProxy:
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_LIMIT)
         try:
-            async with asyncio.timeout(self._bounds.head):
+            async with asyncio.timeout(self._limits.head):
                 request = await next_event(head, reader)
             if not isinstance(request, h11.Request):
                 return
@@ -139,11 +139,11 @@ class HostProxy:
             return meant is not None and self._is_granted(meant)
 
         if request.method != _TUNNEL:
-            await relay(client, far, requested(asked, request, head, client, far), self._bounds.idle)
+            await relay(client, far, requested(asked, request, head, client, far), self._limits.idle)
             return
         client.writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         try:
-            await relay(client, far, tunnelled(asked, means, client, far), self._bounds.idle)
+            await relay(client, far, tunnelled(asked, means, client, far), self._limits.idle)
         except OtherHost as other:
             self._note_not_granted(other.host)
             client.writer.write(_UNKNOWN_NAME)
@@ -168,7 +168,7 @@ class HostProxy:
         is_local = any(each.names_itself_private(asked.host) for each in self._granted)
         allowed = self._private | {asked.host} if is_local else self._private
         try:
-            return await connect(asked, scheme, allowed, self._resolve, self._bounds.connect)
+            return await connect(asked, scheme, allowed, self._resolve, self._limits.connect)
         except PrivateHost as error:
             what = Sentence(_PRIVATE, {"host": asked.host, "address": error.address})
             raise self._failed(asked, _FORBIDDEN, what) from None

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from desktop_agent.network.granted_hosts import granted_host
-from desktop_agent.network.host_proxy import Bounds, HostProxy
+from desktop_agent.network.host_proxy import HostProxy, ProxyLimits
 from tests.desktop_agent.tools.mcp.web.certificates import certificate, served
 from tests.frame.patience import PATIENCE
 
@@ -83,10 +83,10 @@ class Desk:
 
 @contextlib.asynccontextmanager
 async def open_proxy(
-    *hosts: str, names: Names | None = None, private: frozenset[str] = frozenset(), bounds: Bounds | None = None
+    *hosts: str, names: Names | None = None, private: frozenset[str] = frozenset(), limits: ProxyLimits | None = None
 ) -> AsyncGenerator[Desk, None]:
     more = {} if names is None else {"resolve": names}
-    proxy = HostProxy([granted_host(each) for each in hosts], private, bounds=bounds, **more)
+    proxy = HostProxy([granted_host(each) for each in hosts], private, limits=limits, **more)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         task = asyncio.create_task(proxy.serve(listening))
         try:
@@ -332,7 +332,7 @@ async def test_what_cannot_be_reached_is_said(unused_tcp_port: int) -> None:
 
 
 async def test_only_so_many_connections_at_a_time_and_each_gets_its_turn(site: Server) -> None:
-    async with open_proxy("site.test", bounds=Bounds(connections=2), **at_home("site.test")) as desk:
+    async with open_proxy("site.test", limits=ProxyLimits(connections=2), **at_home("site.test")) as desk:
         async with asyncio.timeout(PATIENCE):
             first = [await asyncio.open_connection(*desk.place) for _ in range(2)]
             for reader, writer in first:
@@ -348,7 +348,7 @@ async def test_only_so_many_connections_at_a_time_and_each_gets_its_turn(site: S
 
 
 async def test_silence_ends_a_connection(site: Server) -> None:
-    async with open_proxy("site.test", bounds=Bounds(head=0.1, idle=0.1), **at_home("site.test")) as desk:
+    async with open_proxy("site.test", limits=ProxyLimits(head=0.1, idle=0.1), **at_home("site.test")) as desk:
         assert await desk.say(b"GET ") == b""
         assert await desk.say(tunnel("site.test", site.port)) == OPEN
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from desktop_agent.tools.commands.aftermath.places import printable
 from desktop_agent.tools.commands.aftermath.repositories import (
     Guarded,
     guarded,
@@ -20,7 +21,6 @@ from desktop_agent.vocabulary.tool_calls import FileChanges
 MOST_NAMED = 20
 MOST_KEPT = 100
 _MOST_HEAVY = 5
-_LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Changes:
     @property
     def kept(self) -> FileChanges:
         """As much of it as is kept with the call."""
-        lists = [tuple(map(_shown, paths[:MOST_KEPT])) for paths in (self.created, self.changed, self.deleted)]
+        lists = [tuple(map(printable, paths[:MOST_KEPT])) for paths in (self.created, self.changed, self.deleted)]
         count = len(self.created) + len(self.changed) + len(self.deleted)
         return FileChanges(*lists, count=count, is_cut=self.is_cut)
 
@@ -48,13 +48,13 @@ class Changes:
             left -= len(named)
             if named:
                 more = f" and {len(paths) - len(named):,} more" if len(paths) > len(named) else ""
-                parts.append(f"{word} {', '.join(map(_shown, named))}{more}")
+                parts.append(f"{word} {', '.join(map(printable, named))}{more}")
             elif paths:
                 parts.append(f"{word} {len(paths):,} more")
         notes = [f"Since it began, files of the workspace: {'; '.join(parts)}." if parts else _NOTHING]
         if self.heavy:
             more = f" and {len(self.heavy) - _MOST_HEAVY:,} more" if len(self.heavy) > _MOST_HEAVY else ""
-            notes.append(f"Not looked into: {', '.join(map(_shown, self.heavy[:_MOST_HEAVY]))}{more}.")
+            notes.append(f"Not looked into: {', '.join(map(printable, self.heavy[:_MOST_HEAVY]))}{more}.")
         if self.is_cut:
             notes.append("There are too many files; not all were looked at.")
         return " ".join(notes)
@@ -187,10 +187,4 @@ def _folders_above(path: str) -> Iterable[str]:
 def _listed(names: Iterable[str]) -> str:
     every = list(names)
     more = f" and {len(every) - MOST_NAMED:,} more" if len(every) > MOST_NAMED else ""
-    return f"{', '.join(map(_shown, every[:MOST_NAMED]))}{more}"
-
-
-def _shown(path: str) -> str:
-    # A line end in a name would look like another sentence.
-    seen = "".join(each if each.isprintable() else "�" for each in path)
-    return seen if len(seen) <= _LONGEST_NAME else f"{seen[:_LONGEST_NAME]}…"
+    return f"{', '.join(map(printable, every[:MOST_NAMED]))}{more}"

@@ -9,6 +9,13 @@ from pathlib import Path
 
 LONGEST = 1_000_000
 """Bytes of a file that are looked at."""
+_LONGEST_NAME = 200
+
+
+def printable(path: str) -> str:
+    """The path as it is told of: a line end in a name would look like another sentence."""
+    seen = "".join(each if each.isprintable() else "\ufffd" for each in path[: _LONGEST_NAME + 1])
+    return seen if len(seen) <= _LONGEST_NAME else f"{seen[:_LONGEST_NAME]}…"
 
 
 def is_link(place: Path) -> bool:

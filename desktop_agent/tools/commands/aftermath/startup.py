@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from desktop_agent.tools.commands.aftermath.places import content, is_link, real
+from desktop_agent.tools.commands.aftermath.places import content, is_link, printable, real
 from desktop_agent.tools.commands.aftermath.survey import Survey
 from desktop_agent.tools.startup_files import begins_at, names_in, startup_file
 
@@ -63,7 +63,7 @@ def state_of_startup(folder: Path, seen: Survey) -> dict[str, str]:
 def startup_words(before: dict[str, str], now: dict[str, str], most: int) -> str:
     """Say which of them a command made or changed; nothing for none."""
     changed = sorted(path for path, said in now.items() if before.get(path) != said)
-    said = [f"{_shown(path)} ({_whose(path)})" for path in changed[:most]]
+    said = [f"{printable(path)} ({_whose(path)})" for path in changed[:most]]
     more = f" and {len(changed) - most:,} more" if len(changed) > most else ""
     if not said:
         return ""
@@ -96,8 +96,3 @@ def _files_in(folder: Path, path: str) -> Iterator[str]:
     for above, _, names in os.walk(folder / path):
         for name in sorted(names):
             yield (Path(above) / name).relative_to(folder).as_posix()
-
-
-def _shown(path: str) -> str:
-    # A line end in a name would look like another sentence.
-    return "".join(each if each.isprintable() else "\ufffd" for each in path[:200])
