@@ -118,6 +118,11 @@ def may_hold(names: AbstractSet[str]) -> bool:
     return any(each in joined for each in signs)
 
 
+def files_below(name: str) -> Sequence[str]:
+    """Startup files of level ALWAYS that lie in a folder of this name, as paths from there; not those with a `*`."""
+    return _below_folders().get(_comparable(name), ())
+
+
 def begins_at(path: str) -> int | None:
     """Which part of a path is the first that makes it a startup file of level ALWAYS; None for another file."""
     return next((start for entry, start in _entries(parts_of(path), 0) if entry.level is Level.ALWAYS), None)
@@ -129,6 +134,18 @@ def _folders_of_files() -> Mapping[str, StartupFile]:
     always = [(each.casefold(), entry) for entry in table() if entry.level is Level.ALWAYS for each in entry.patterns]
     within = ((each.partition("/"), entry) for each, entry in always)
     return {first: entry for (first, _, rest), entry in reversed([*within]) if rest and first.startswith(".")}
+
+
+@lru_cache(maxsize=1)
+def _below_folders() -> Mapping[str, Sequence[str]]:
+    always = (
+        each.rstrip("/").partition("/") for entry in table() if entry.level is Level.ALWAYS for each in entry.patterns
+    )
+    found = dict[str, list[str]]()
+    for first, _, rest in always:
+        if rest and "*" not in rest:
+            found.setdefault(first.casefold(), []).append(rest)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

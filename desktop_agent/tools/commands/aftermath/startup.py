@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from desktop_agent.tools.commands.aftermath.places import content, is_link, printable, real
+from desktop_agent.tools.commands.aftermath.places import content, is_folder, is_link, printable, real
 from desktop_agent.tools.commands.aftermath.survey import Survey
 from desktop_agent.tools.startup_files import begins_at, names_in, startup_file
 
@@ -90,9 +90,11 @@ def _is_inside(repository: str) -> bool:
 
 
 def _files_in(folder: Path, path: str) -> Iterator[str]:
-    if not path.endswith("/") or is_link(folder / path.rstrip("/")):
+    top = folder / path.rstrip("/")
+    if not is_folder(top) or is_link(top):
         yield path.rstrip("/")
+    if not is_folder(top) or folder not in real(top).parents:
         return
-    for above, _, names in os.walk(folder / path):
+    for above, _, names in os.walk(top):
         for name in sorted(names):
             yield (Path(above) / name).relative_to(folder).as_posix()

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from desktop_agent.tools.commands.aftermath.listings import Listings
-from desktop_agent.tools.startup_files import begins_at, may_hold
+from desktop_agent.tools.startup_files import begins_at, files_below, may_hold
 
 MOST = 200_000
 """Entries that are looked at, those nearest to the top first."""
@@ -95,7 +95,7 @@ def survey(
             found.heavy.add(here)
             is_heavy = True
         for each in inside:
-            inner = _take(found, here, each, since, is_heavy=is_heavy)
+            inner = _take(found, folder, here, each, since, is_heavy=is_heavy)
             if inner is not None:
                 waiting.append(inner)
     return found
@@ -159,7 +159,7 @@ def _listed(folder: Path, here: str) -> tuple[list[os.DirEntry[str]], bool]:
 
 
 def _take(
-    found: Survey, here: str, entry: os.DirEntry[str], since: int | None, *, is_heavy: bool
+    found: Survey, folder: Path, here: str, entry: os.DirEntry[str], since: int | None, *, is_heavy: bool
 ) -> tuple[str, bool] | None:
     """Note one entry; the folder to look into and whether it is heavy."""
     path = f"{here}{entry.name}"
@@ -173,6 +173,10 @@ def _take(
             found.touched.add(path)
     if entry.name == _REPOSITORY:
         found.repositories.append(path)
+    if kind is Kind.LINK and not is_heavy:
+        # What it leads to is elsewhere under a name of its own.
+        inside = (f"{path}/{each}" for each in files_below(entry.name))
+        found.startup += [each for each in inside if os.path.lexists(folder / each)]
     if not is_folder:
         return None
     if not is_heavy and entry.name in HEAVY:

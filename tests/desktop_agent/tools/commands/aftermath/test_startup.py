@@ -215,3 +215,19 @@ def test_every_entry_is_kept_or_told(entry: StartupFile, tmp_path: Path) -> None
         assert not entry.is_built or place not in kept.read_only
         assert place not in kept_from(f"cp a {path}", ".", tmp_path, seen).read_only or "$" in path
     assert all(os.path.lexists(each) for each in (*kept.read_only, *kept.pinned))
+
+
+@pytest.mark.parametrize("link", [".vscode", "sub/.vscode", ".husky"])
+def test_what_a_link_to_a_folder_leads_to_is_kept_or_told(link: str, tmp_path: Path) -> None:
+    name = "pre-commit" if link == ".husky" else "tasks.json"
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "conf").mkdir()
+    (tmp_path / link).symlink_to(tmp_path / "conf")
+    place = tmp_path / "conf" / name
+    place.write_text("theirs")
+    seen = survey(tmp_path)
+    before = state_of_startup(tmp_path, seen)
+    kept = kept_from("make all", ".", tmp_path, seen).read_only
+    assert ({place, place.parent}.isdisjoint(kept)) is link.startswith("sub/")
+    place.write_text("mine")
+    assert f"{link}/{name} (" in startup_words(before, state_of_startup(tmp_path, survey(tmp_path)), 100)
