@@ -154,16 +154,20 @@ def _is_declared_as_text(text: str) -> bool:
 
 
 def _prints_plainly(words: Words, sources: Sequence[str]) -> bool:
-    if len(words) < 2:
+    begin = 1
+    if len(words) > 1 and (words[1] or "").startswith("-v"):
+        name = (words[1] or "")[2:] or (words[2] if len(words) > 2 else None)
+        if not is_dead_name(name):
+            return False
+        begin = 2 if words[1] != "-v" else 3
+    if len(words) <= begin:
         return True
-    first = words[1]
+    first = words[begin]
     if first is None:
         # It may become an option.
-        return re.match(r'"?[^-"$`*?\[{~\\\']', sources[1]) is not None
-    if not first.startswith("-v"):
-        return True
-    name = first[2:] or (words[2] if len(words) > 2 else None)
-    return is_dead_name(name)
+        return re.match(r'"?[^-"$`*?\[{~\\\']', sources[begin]) is not None
+    # Each further name is set as well.
+    return not first.startswith("-v")
 
 
 def _reads_plainly(words: Words, _: Sequence[str]) -> bool:

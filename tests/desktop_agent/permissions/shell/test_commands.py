@@ -170,6 +170,8 @@ NOT_UNDERSTOOD = [
     "let 'a[$(b)]=1'",
     "test -v 'a[$(b)]'",
     "printf -v 'a[$(b)]' x",
+    "printf -vf -v z* x",
+    'printf -v f -v"a[$(b)]" x',
     "((a))",
     "!((a))",
     "! ((a))",
