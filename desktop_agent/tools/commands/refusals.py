@@ -61,6 +61,12 @@ _REFUSALS = (
         _LANDLOCK,
     ),
     _Refusal(
+        ("could not load cargo configuration",),
+        "The person's settings of cargo hold more than what builds need, so they are closed here, and cargo stops at "
+        "that. Let the person move tokens, aliases and the like elsewhere, or install bubblewrap.",
+        _LANDLOCK,
+    ),
+    _Refusal(
         ("no new privileges", "effective uid is not 0", "\nsu: "),
         "Nobody becomes another user in the confinement: sudo and su do not work. Let the person do what needs them.",
     ),

@@ -17,6 +17,8 @@ _MOST_FILES = 100
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\b": "\\b"})
 # A name or a password in an address; `git@` is no secret.
 _NAME_IN_ADDRESS = re.compile(r"://(?!git@)[^/\s@]*@")
+# What was a setting once.
+_SETTING_IN_COMMENT = re.compile(r"#[^\n]*[=:]")
 
 Key = tuple[str, ...]
 
@@ -58,8 +60,7 @@ def cleaned(file: Path, form: str, listed: Listed) -> Cleaned | None:
     except tomllib.TOMLDecodeError:
         return None
     part = _part_of(said, listed, ())
-    # A comment may hold what was a setting once.
-    is_whole = part == said and "#" not in text
+    is_whole = part == said and not _SETTING_IN_COMMENT.search(text)
     return Cleaned("".join(f"{json.dumps(key)} = {_toml(value)}\n" for key, value in part.items()), is_whole)
 
 

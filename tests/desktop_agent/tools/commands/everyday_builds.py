@@ -5,6 +5,7 @@ python -m tests.desktop_agent.tools.commands.everyday_builds bubblewrap|Landlock
 
 import asyncio
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -118,8 +119,31 @@ def tools_of_the_home_folder() -> str:
     )
 
 
+def crate() -> str:
+    """A library of Rust as Debian ships it, with its tests; and a program that finds it by the person's settings."""
+    source = next(Path("/usr/share/cargo/registry").glob("semver-*"))
+    shutil.copytree(source, "semver")
+    _write(
+        {
+            "p/Cargo.toml": "[package]\nname = 'p'\nversion = '1.0.0'\n[dependencies]\nsemver = '1'\n",
+            "p/src/main.rs": 'fn main() { println!("{}", semver::Version::parse("1.2.3").unwrap().minor); }\n'
+            "#[test]\nfn it() { assert_eq!(6 * 7, 42); }\n",
+            str(Path.home() / ".cargo/config.toml"): "[source.crates-io]\nreplace-with = 'debian'\n"
+            "[source.debian]\ndirectory = '/usr/share/cargo/registry'\n"
+            # Landlock cannot put a copy in the place of the file.
+            + ("[registries.mine]\ntoken = 'hush'\n" if sys.argv[1] == "bubblewrap" else ""),
+        }
+    )
+    return (
+        "! grep hush ~/.cargo/config.toml && (cd p && /usr/bin/cargo build -q --offline && target/debug/p && "
+        "/usr/bin/cargo test -q --offline) && "
+        "(cd semver && /usr/bin/cargo test -q --offline --lib --tests) && echo built"
+    )
+
+
 PROJECTS: dict[str, Callable[[], str]] = {
-    each.__name__: each for each in (wheels, repository, package, library, standard_library, tools_of_the_home_folder)
+    each.__name__: each
+    for each in (wheels, repository, package, library, standard_library, tools_of_the_home_folder, crate)
 }
 
 

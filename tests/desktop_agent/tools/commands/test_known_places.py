@@ -230,7 +230,7 @@ def test_settings_of_git_that_include_themselves_are_copied_once(handed: Callabl
             None,
         ),
         (".cargo/config.toml", "build.jobs = 2 # token = 'hush'\n", None),
-        (".cargo/config.toml", "build.jobs = 2\n", "as it is"),
+        (".cargo/config.toml", "# At home\nbuild.jobs = 2\n", "as it is"),
         (".cargo/config.toml", "[env\nX = 'hush'\n", "not at all"),
         (".config/go/env", "GOFLAGS=-mod=mod\n# GOARCH=hush\nGOAUTH=hush\n", None),
         (".config/uv/uv.toml", "exclude-newer = 2026-01-01\n[[index]]\nurl = 'https://x:hush@example.org'\n", None),

@@ -90,6 +90,11 @@ def test_words_of_programs_that_need_not_be_here(output: str, expected: str) -> 
     assert bool(told) == bool(expected)
 
 
+def test_cargo_without_its_settings() -> None:
+    output = "error: could not load Cargo configuration\n  Permission denied (os error 13)\n"
+    assert "settings of cargo" in why_refused(output, "Landlock", "/work", network=False)
+
+
 def test_with_hosts_it_is_the_way_to_them() -> None:
     told = why_refused("ssh: Could not resolve hostname x", "bubblewrap", "/work", network=True)
     assert told.startswith("The hosts that this command named are reached through the proxy")
