@@ -4,8 +4,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 
-from desktop_agent.permissions.shell.assignments import harmless_names
-from desktop_agent.permissions.shell.commands import ParsedLine
+from desktop_agent.permissions.shell.commands import ParsedLine, harmless_names
 from desktop_agent.permissions.shell.nodes import is_own_name
 from desktop_agent.permissions.shell.wrappers import program_name
 from tests.shell_differential.box import WORKING_FOLDER, Ran, Started

@@ -5,18 +5,19 @@ read some lines differently; where they do, a line is not understood either.
 """
 
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from desktop_agent.permissions.shell.assignments import is_harmless_assignment
-from desktop_agent.permissions.shell.first_folder import first_folder
 from desktop_agent.permissions.shell.line_soundness import is_sound
 from desktop_agent.permissions.shell.nodes import (
     RECURSED,
     Redirection,
     is_own_name,
+    listed,
     redirection,
     sets_variable,
     text_of,
@@ -35,6 +36,17 @@ _DEEPEST_TREE = 100
 # Tabs and line ends apart, no control character; and no space that only some readers take for one.
 _STRANGE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
+)
+# Assignments before a command (`CI=1 npm test`) that do not make it do something else.
+_ASSIGNED = re.compile(r"(?P<name>\w+)=(?P<quote>[\"']?)(?P<value>[\w.:@+=,-]*)(?P=quote)")
+_FOLDER = re.compile(r"(?P<name>\w+)=(?P<quote>[\"']?)(?P<value>(?:\./)?\w[\w-]*(?:/\w[\w-]*)*/?|\.)(?P=quote)")
+_PYTHON = re.compile(r"python(?:3(?:\.\d+)?)?")
+# Without options, expansions and ways back: `cd ..` is another folder where a link was followed, `cd -` is anywhere.
+_GOES_FIRST = re.compile(
+    r"""[ \t\n]*cd[ \t]+(?:--[ \t]+)?
+        (?:(?P<bare>(?!-)[\w./@+,-]+)|(?P<quote>["'])(?P<quoted>(?!-)[\w./@+, -]+)(?P=quote))
+        [ \t]*(?:&&|;(?!;)|\n)""",
+    re.VERBOSE,
 )
 
 
@@ -96,7 +108,7 @@ def _parsed(line: str, depth: int) -> ParsedLine:
     reading = _Reading(source, depth)
     reading.read(root)
     strange = _STRANGE.search(line) or not is_sound(root, source)
-    goes_to = first_folder(line, root) if len(reading.commands) > 1 else None
+    goes_to = _first_folder(line, root) if len(reading.commands) > 1 else None
     return ParsedLine(
         tuple(reading.commands),
         reading.understood and not strange,
@@ -137,7 +149,7 @@ class _Reading:
             self._add(node)
         elif node.type == "file_redirect":
             self._redirect(node)
-        if sets_variable(node) and not is_harmless_assignment(node, self._source):
+        if sets_variable(node) and not _is_harmless_assignment(node, self._source):
             self.sets_variables = True
         for child in node.named_children:
             self.read(child, level + 1)
@@ -208,3 +220,61 @@ def _every(commands: tuple[Command, ...]) -> Iterator[Command]:
     for command in commands:
         yield command
         yield from _every(command.carries)
+
+
+@cache
+def _harmless_variables() -> dict[str, frozenset[str]]:
+    text = files(__package__ or __name__).joinpath("harmless_variables.toml").read_text(encoding="utf-8")
+    return {name: listed(value) for name, value in tomllib.loads(text).items()}
+
+
+def harmless_names() -> frozenset[str]:
+    """Variables of which some or all values are harmless."""
+    return _harmless_variables()["names"] | _harmless_variables()["module_folders"]
+
+
+def _is_harmless_assignment(node: "Node", source: bytes) -> bool:
+    """Whether this assignment leaves every command what it is. It stands before one, or by itself."""
+    if node.type != "variable_assignment":
+        return False
+    text = text_of(node, source)
+    plain = _ASSIGNED.fullmatch(text)
+    if plain is not None and plain["name"] in _harmless_variables()["names"]:
+        return True
+    folder = _FOLDER.fullmatch(text)
+    return (
+        folder is not None
+        and folder["name"] in _harmless_variables()["module_folders"]
+        and _is_before_module(node, source)
+    )
+
+
+def _is_before_module(node: "Node", source: bytes) -> bool:
+    command = node.parent
+    if command is None or command.type != "command":
+        return False
+    words = [text_of(each, source) for each in command.named_children if each.type != "variable_assignment"]
+    return len(words) > 1 and _PYTHON.fullmatch(words[0]) is not None and words[1] == "-m"
+
+
+def _first_folder(line: str, root: "Node") -> str | None:
+    """The folder, as written, in which all the rest of the line runs; None where that cannot be told.
+
+    Where going there fails, what stands behind `;` runs where the line began: see that the folder is there.
+    """
+    found = _GOES_FIRST.match(line)
+    if found is None or _has_background(root):
+        return None
+    path = found["bare"] or found["quoted"]
+    return None if ".." in path.split("/") else path
+
+
+def _has_background(root: "Node") -> bool:
+    """Whether a part of it runs in a shell of its own: in `cd a && b & c` the last one stays behind."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.type == "&":
+            return True
+        waiting += node.children
+    return False
