@@ -31,6 +31,7 @@ _REDIRECTIONS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redi
 _STANDS_BEFORE = frozenset({b"", *(bytes([each]) for each in _BEFORE)})
 _STANDS_BEHIND = frozenset({b"", *(bytes([each]) for each in _AFTER)})
 _STRAY_IN_WORD = re.compile(r"(?<!\\)(?:\\\\)*[\s;&|()<>]|\\\n")
+_SET = re.compile(r"\w+\+?=")
 _PLAIN_DELIMITER = re.compile(r"('?)([A-Za-z0-9_]+)\1")
 # Only plain reads: what may run code or set something on the way is another matter.
 _PLAIN_EXPANSION = re.compile(
@@ -162,9 +163,11 @@ def _is_as_a_shell_has_it(node: "Node", source: bytes) -> bool:
     return _is_plain_text(node.type, text_of(node, source))
 
 
-def _has_words_alone(node: "Node", _: bytes) -> bool:
-    """`a == b` gives `==` to the program; the reader takes it for an operator and no word."""
-    return all(child.is_named for child in node.children)
+def _has_words_alone(node: "Node", source: bytes) -> bool:
+    """`a == b` gives `==` to the program, where the reader sees an operator; `_=a b` runs b, and it sees `_=a` run."""
+    name = node.child_by_field_name("name")
+    sets = name is not None and _SET.match(text_of(name, source)) is not None
+    return not sets and all(child.is_named for child in node.children)
 
 
 def _is_a_group(node: "Node", source: bytes) -> bool:
