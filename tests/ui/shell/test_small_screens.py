@@ -13,6 +13,10 @@ LARGE_TEXT = "229"
 SCENES = {
     LARGE_TEXT: (
         "approval-five",
+        "approval-others-too",
+        "server-form",
+        "server-page",
+        "server-several",
         "welcome-no-server",
         "settings-appearance",
         "conversation-settings",
