@@ -159,7 +159,7 @@ class ApprovalDialog(GuardedDialog):
         self._header.show_call(call)
         self._reasons.show_reasons(call.reasons, call.outsiders)
         self._rules.hide()
-        self._rules.offer(call.offers)
+        self._rules.offer(call.offers, self._arguments.last)
         self.setAccessibleDescription(" ".join(filter(None, (self._header.words, self._reasons.words))))
         self._preview.leave_out_folder(call.workspace)
         self._preview.show_preview(call.preview)

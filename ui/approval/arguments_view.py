@@ -54,6 +54,11 @@ class ArgumentsView(QWidget):
         return self._editor if self.is_editing else self._view
 
     @property
+    def last(self) -> QWidget:
+        """Where the keyboard leaves it."""
+        return self._editor
+
+    @property
     def givers(self) -> tuple[GivesWay, ...]:
         """What can be lower."""
         return (self._view, self._editor)

@@ -52,8 +52,8 @@ class RuleChoice(QFrame):
         at = self._group.checkedId()
         return self._offers[at] if 0 <= at < len(self._offers) else None
 
-    def offer(self, offers: Sequence[RuleOffer]) -> None:
-        """These rules."""
+    def offer(self, offers: Sequence[RuleOffer], after: QWidget) -> None:
+        """These rules, to which Tab comes from `after`."""
         self._offers = tuple(offers)
         while (item := self._choices.takeAt(0)) is not None:
             widget = item.widget()
@@ -67,6 +67,10 @@ class RuleChoice(QFrame):
                     self._choices.addSpacing(SPACE_S)
                 self._choices.addWidget(WrappedText(self._where(each), "strong"))
             self._choices.addWidget(self._row(at, each))
+        # They were made after all that stands below them.
+        for each in (self._group.button(at) for at in range(len(self._offers))):
+            self.setTabOrder(after, each)
+            after = each
         self._grant.setEnabled(bool(self._offers))
 
     def start(self) -> None:

@@ -427,3 +427,13 @@ def test_keys_stand_beside_the_words_of_their_buttons(roomy, direction):
     middle = size.width() / 2
     assert marked
     assert all((x > middle) is (direction is Qt.LayoutDirection.LeftToRight) for x in marked)
+
+
+def test_tab_walks_from_a_rule_to_the_button_that_grants_it(roomy):
+    driver = roomy((1366, 768))
+    driver.show(call(1, **TAINTED), call(2))
+    settle(driver)
+    driver.key(Qt.Key.Key_W, MORE)
+    found = names_by_tab(driver)
+    assert found[1:4] == ["Cancel", "Allow and keep this rule", "Message to the model"]
+    assert found[-1] == "Arguments"

@@ -1,7 +1,7 @@
 """The buttons under a question of a server."""
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QLabel, QVBoxLayout
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from ui.approval.parts.key_guard import KeyBar
 from ui.look.controls import label
@@ -26,6 +26,11 @@ class AnswerBar(KeyBar):
         layout.setSpacing(SPACE_S)
         layout.addWidget(self._writing)
         layout.addWidget(WordsAndButtons(self._hint, (self._no, self._yes)))
+
+    @property
+    def last(self) -> QWidget:
+        """Where the keyboard leaves it."""
+        return self._yes
 
     def set_can_say_yes(self, can: bool, hint: str = "") -> None:  # noqa: FBT001  # a setter, like Qt's own
         """Whether it can be agreed to as it stands, and what is missing where not."""

@@ -163,13 +163,17 @@ class AskedPage(QWidget):
     def _build(self) -> None:
         head = QVBoxLayout()
         head.setSpacing(SPACE_XS)
-        head.addWidget(label(self.title, "heading", wrap=True))
-        head.addWidget(label(self._under(), "muted", wrap=True))
+        titles = (label(self.title, "heading", wrap=True), label(self._under(), "muted", wrap=True))
+        for each in titles:
+            head.addWidget(each)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_M)
         # Where there is hardly room it scrolls, too; the window's title says the same.
         self.view.column.insertLayout(0, head)
+        for each in reversed(titles):
+            # Screen readers read in the order in which parts were made.
+            each.lower()
         layout.addWidget(self.view, 1)
         if isinstance(self.view, PageView):
             layout.addWidget(self.view.step)

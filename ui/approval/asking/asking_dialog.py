@@ -156,6 +156,7 @@ class AskingDialog(GuardedDialog):
         page.answered.connect(partial(self.answered.emit, asked.id))
         page.page_wanted.connect(self.page_wanted)
         self._stack.addWidget(page)
+        self.setTabOrder(page.bar.last, self._stop)
         return page
 
     def _take_away(self, page: AskedPage) -> None:

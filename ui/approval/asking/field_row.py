@@ -80,7 +80,8 @@ class FieldRow(QWidget):
     def _describe(self, problem: str) -> None:
         """For a screen reader, at the control itself."""
         warning = self._warning if self.field.looks_secret else ""
-        parts = (problem, with_hidden_shown(self.field.description), warning)
+        optional = "" if self.field.required or self.field.kind == "yes_no" else self.tr("Optional.")
+        parts = (problem, optional, with_hidden_shown(self.field.description), warning)
         for each in self._boxes or [self._control]:
             each.setAccessibleDescription(" ".join(part for part in parts if part))
 

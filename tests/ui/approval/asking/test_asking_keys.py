@@ -2,7 +2,7 @@
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QShortcut
+from PySide6.QtGui import QAccessible, QShortcut
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QListWidget, QPlainTextEdit, QWidget
 
 from desktop_agent.vocabulary.mcp.asking import ElicitationAnswer, SamplingAnswer
@@ -158,3 +158,58 @@ def test_the_list_of_questions_takes_letters_as_no_answer_to_another(qtbot):
     writer.show(REQUEST, form("2", server="Second"))
     writer.type("s")
     assert writer.dialog.findChild(QListWidget).currentRow() == 0
+
+
+MANY = {
+    "properties": {
+        "name": {"type": "string", "title": "Name"},
+        "class": {"type": "string", "title": "Class", "enum": ["First", "Second"]},
+        "quiet": {"type": "boolean", "title": "Quiet"},
+    },
+    "required": ["name"],
+}
+
+
+def names_by_tab(qtbot):
+    found = []
+    part = QApplication.focusWidget()
+    while part is not None and part not in found:
+        found.append(part)
+        qtbot.keyClick(part, Qt.Key.Key_Tab)
+        part = QApplication.focusWidget()
+    return [each.accessibleName() for each in found]
+
+
+@pytest.mark.parametrize(
+    ("asked", "parts"),
+    [
+        (form(schema=MANY | {"required": []}), ["What the server says", "Name", "Class", "Quiet", "Decline", "Send"]),
+        (page("https://example.org/"), ["What the server says", "Address", "Open the page", "Decline"]),
+        (REQUEST, ["The server's instructions to the model", "The server asks", "A model answered, the server says"]),
+    ],
+    ids=["form", "page", "request"],
+)
+def test_tab_walks_from_the_list_through_what_is_asked_to_the_buttons(qtbot, asked, parts):
+    writer = Writer(qtbot, "")
+    writer.show(asked, form("2"))
+    writer.dialog.set_can_stop(True)
+    writer.dialog.findChild(QListWidget).setFocus()
+    found = names_by_tab(qtbot)
+    assert [found[0], *found[1 : len(parts) + 1], found[-1]] == ["Waiting questions", *parts, "Stop the agent"]
+    assert all(found)
+
+
+def told(widget):
+    made = QAccessible.queryAccessibleInterface(widget)
+    return made.text(QAccessible.Text.Name), made.text(QAccessible.Text.Description)
+
+
+def test_a_screen_reader_hears_which_fields_are_optional_and_reads_the_heading_first(qtbot):
+    writer = Writer(qtbot, "")
+    shown = writer.show(form(schema=MANY))
+    name, one, quiet = (row.first for row in shown.view.rows)
+    assert told(name) == ("Name", "")
+    assert told(one)[1] == "Optional."
+    assert told(quiet) == ("Quiet", "")
+    first = next(each for each in shown.findChildren(QLabel) if each.isVisible())
+    assert first.text() == "“Notes” asks you to fill in a form"
