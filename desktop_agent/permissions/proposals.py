@@ -24,6 +24,7 @@ from desktop_agent.permissions.shell.program_names import (
     SAY_ALL,
     START_WHAT_FOLLOWS,
 )
+from desktop_agent.permissions.shell.read_only_commands import lists_lead_out
 from desktop_agent.permissions.shell.reaching_options import known_name, names_of, subcommand, words_to_name
 from desktop_agent.permissions.shell.wrappers import SHELLS, WRAPPERS, program_name, unwrapped
 from desktop_agent.tools.tool import AnyTool
@@ -154,7 +155,7 @@ def _of_line(subject: CommandSubject, allowed: Sequence[CommandPattern], workspa
     """About the one command that is missing; of several that are, only a bundle can allow all by one rule."""
     folder = folder_of(subject)
     # What runs who knows where is allowed by its arguments, folder and all, or not at all.
-    if not parsed(subject.line).is_plain or folder is None:
+    if not parsed(subject.line).is_plain or folder is None or lists_lead_out(subject.line, workspace):
         return []
     held = holding_in(allowed, folder)
     wanted = to_be_allowed(subject, workspace)

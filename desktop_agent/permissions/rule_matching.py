@@ -207,8 +207,8 @@ def _is_covered(subject: Subject, patterns: Sequence[Pattern], workspace: str | 
         return any(isinstance(each, HostPattern) and _host_fits(each.host, subject.host) for each in patterns)
     single = (each for pattern in patterns for each in command_patterns(pattern))
     words, commands = holding_in(single, folder_of(subject)), to_be_allowed(subject, workspace)
-    is_plain = parsed(subject.line).is_plain
-    return is_plain and bool(commands) and all(is_command_covered(each, words, workspace) for each in commands)
+    says_all = parsed(subject.line).is_plain and not lists_lead_out(subject.line, workspace)
+    return says_all and bool(commands) and all(is_command_covered(each, words, workspace) for each in commands)
 
 
 def _helps(rule: Rule, subjects: tuple[Subject, ...]) -> bool:

@@ -34,7 +34,7 @@ _HOME = re.compile(r"(?:^|[=:,{\s])~")
 _ABSOLUTE = re.compile(r"(?:^|[=:,{\s]|^-\w{1,8}(?=/.))(/[^=:,{}\s]*)")
 # What an expansion may be: a variable of the line's own, the result of a command of the line, or the workspace.
 _STRANGE_EXPANSION = re.compile(
-    r"\$(?!\(|PWD\b|[a-z_][a-z0-9_]*|\{[a-z_][a-z0-9_]*\}|\{#?[a-z_][a-z0-9_]*[#%/:]|[?#!])"
+    r"\$(?!\(|PWD\b|[a-z_][a-z0-9_]*|\{[a-z_][a-z0-9_]*\}|\{#?[a-z_][a-z0-9_]*[#%]|[?#!])"
 )
 _LISTS = re.compile(r"\b(?:for|select|case)\b")
 # Long options may be shortened.
