@@ -24,8 +24,8 @@ from desktop_agent.permissions.shell.program_names import (
     SAY_ALL,
     START_WHAT_FOLLOWS,
 )
-from desktop_agent.permissions.shell.read_only_commands import lists_lead_out
 from desktop_agent.permissions.shell.reaching_options import known_name, names_of, subcommand, words_to_name
+from desktop_agent.permissions.shell.read_only_commands import lists_lead_out
 from desktop_agent.permissions.shell.wrappers import SHELLS, WRAPPERS, program_name, unwrapped
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import (

@@ -33,9 +33,7 @@ _HOME = re.compile(r"(?:^|[=:,{\s])~")
 # Right behind an option a slash alone parts fields: `cut -d/`.
 _ABSOLUTE = re.compile(r"(?:^|[=:,{\s]|^-\w{1,8}(?=/.))(/[^=:,{}\s]*)")
 # What an expansion may be: a variable of the line's own, the result of a command of the line, or the workspace.
-_STRANGE_EXPANSION = re.compile(
-    r"\$(?!\(|PWD\b|[a-z_][a-z0-9_]*|\{[a-z_][a-z0-9_]*\}|\{#?[a-z_][a-z0-9_]*[#%]|[?#!])"
-)
+_STRANGE_EXPANSION = re.compile(r"\$(?!\(|PWD\b|[a-z_][a-z0-9_]*|\{[a-z_][a-z0-9_]*\}|\{#?[a-z_][a-z0-9_]*[#%]|[?#!])")
 _LISTS = re.compile(r"\b(?:for|select|case)\b")
 # Long options may be shortened.
 _HAS_TEXT = re.compile(r"-[a-zA-Z]*[efL]|--(?:reg|fi|fr|exp|lib)")

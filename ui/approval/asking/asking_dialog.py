@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QListWidget, QListWidgetItem, QStackedWidget, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.errors import Sentence
@@ -118,6 +118,14 @@ class AskingDialog(GuardedDialog):
         self._beside.setMinimumWidth(0 if is_above else LIST_WIDTH * zoom // 100)
         self._beside.setMaximumWidth(self.maximumWidth() if is_above else LIST_WIDTH * zoom // 100)
         self._beside.setMaximumHeight(4 * self.fontMetrics().height() if is_above else self.maximumHeight())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Escape answers as other keys do: not while it may have been meant for something else."""
+        is_early = self.is_guarding or (self.bar is not None and self.bar.is_resting)
+        if event.key() == Qt.Key.Key_Escape and is_early:
+            event.accept()
+        else:
+            super().keyPressEvent(event)
 
     def reject(self) -> None:
         """Escape and the window's own button: no answer to this question; the others go on waiting."""

@@ -64,6 +64,7 @@ def test_keys_meant_for_a_message_answer_nothing_however_long_the_question_stand
     writer.key(Qt.Key.Key_Return, CONTROL)
     writer.key(Qt.Key.Key_D, CONTROL)
     writer.key(Qt.Key.Key_Return)
+    writer.key(Qt.Key.Key_Escape)
     assert writer.answers == []
     assert writer.typed == ""
     assert writer.hint
