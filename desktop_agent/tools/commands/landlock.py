@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from desktop_agent.tools.commands.bounds import Bounds
+from desktop_agent.tools.confining.limits import counts_apart
 from desktop_agent.tools.processes.own_part import part_command
 
 PART = "confined"
 _MODULE = "desktop_agent.tools.commands.launcher"
 _MACHINES = frozenset({"x86_64", "aarch64"})
+# Of a command that nobody was asked about: bytes of each process and of each file, and threads in all.
+_LIMITS = {"DATA": 2_000_000_000, "FSIZE": 1_000_000_000, "CORE": 0}
+_LIMITS_APART = {"NPROC": 1024}
 
 
 def is_known() -> bool:
@@ -28,7 +32,8 @@ def within_namespaces(argv: Sequence[str], bounds: Bounds, places: Sequence[str]
     """
     listener = {} if bounds.channel is None else {"listener": bounds.channel}
     writes = [*map(str, bounds.writable[-1:] if bounds.only_reads else bounds.writable), *places]
-    wanted = {"network": True, "writes": writes, "only_reads": bounds.only_reads, **listener}
+    limits = {**_LIMITS, **(_LIMITS_APART if counts_apart() else {})} if bounds.only_reads else {}
+    wanted = {"network": True, "writes": writes, "limits": limits, **listener}
     return part_command(PART, _MODULE, json.dumps(wanted), *argv)
 
 
@@ -55,6 +60,7 @@ def command(argv: Sequence[str], bounds: Bounds) -> list[str]:
         "readable": [str(each) for each in (*bounds.readable, *bounds.writable)],
         "hidden": [str(each) for each in bounds.hidden],
         "network": bounds.network,
-        "only_reads": bounds.only_reads,
+        # Without a namespace, processes that the person runs otherwise would count too.
+        "limits": _LIMITS if bounds.only_reads else {},
     }
     return part_command(PART, _MODULE, json.dumps(wanted), *argv)

@@ -41,8 +41,6 @@ _CANNOT_RUN = 126
 _OLDEST = 4
 # Before, files cannot be moved from one folder to another, whatever is allowed.
 _MOVES = 2
-MOST_MEMORY, LARGEST_FILE, MOST_PROCESSES = 2_000_000_000, 1_000_000_000, 1024
-"""Of a command that nobody was asked about: bytes of each process, bytes of each file, and threads in all."""
 
 _READ = EXECUTE | READ_FILE | READ_DIR
 _OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL
@@ -73,7 +71,7 @@ def main() -> int:
         sys.stderr.write(f"The command could not be confined and was not started ({error}).\n")
         return NOT_CONFINED
     as_at_the_start()
-    if wanted.get("only_reads"):
+    if wanted.get("limits"):
         # So that a program says of a file that it gets too large, and does not just end.
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
@@ -95,10 +93,7 @@ def _close_in(wanted: dict[str, Any]) -> None:
         _close_files(libc, *places, network=internet)
     else:
         _close_pipes(libc, wanted["writes"])
-    if wanted["only_reads"]:
-        # Without a namespace those count that the person runs otherwise, too.
-        processes = {} if "writable" in wanted else {"NPROC": MOST_PROCESSES}
-        limit_process(for_good=True, DATA=MOST_MEMORY, FSIZE=LARGEST_FILE, CORE=0, **processes)
+    limit_process(for_good=True, **wanted["limits"])
     install_call_filter(libc, internet=internet, in_namespaces="writable" not in wanted)
 
 

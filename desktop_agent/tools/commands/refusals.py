@@ -5,6 +5,8 @@ The words are those of the C library (strerror(3)) and what Node.js, libraries a
 
 from dataclasses import dataclass
 
+from desktop_agent.tools.confining.limits import counts_apart
+
 _BUBBLEWRAP, _LANDLOCK = frozenset({"bubblewrap"}), frozenset({"Landlock"})
 
 
@@ -133,10 +135,10 @@ _USED_UP = (
     "resource temporarily unavailable",
 )
 _HELD_TO_LIMITS = (
-    "The command ran without a question, so none of its processes gets more than 2 GB of memory, none of its files "
-    "more than 1 GB, and it has no more than 1,024 processes. Let it do less at once; one that "
-    "writes a file is asked about, and has no such limits."
+    "The command ran without a question, so none of its processes gets more than 2 GB of memory, and none of its files "
+    "more than 1 GB{processes}. Let it do less at once; one that writes a file is asked about, and has no such limits."
 )
+_OF_PROCESSES = ", nor has it more than 1,024 processes"
 
 
 def why_refused(output: str, way: str, workspace: str, *, network: bool, only_reads: bool = False) -> str:
@@ -145,7 +147,7 @@ def why_refused(output: str, way: str, workspace: str, *, network: bool, only_re
     text = "\n" + output.replace(workspace, "")
     lowered = text.lower()
     if only_reads and way and any(sign in lowered for sign in _USED_UP):
-        return _HELD_TO_LIMITS
+        return _HELD_TO_LIMITS.format(processes=_OF_PROCESSES if way in _BUBBLEWRAP and counts_apart() else "")
     if only_reads and way and ("read-only file system" in lowered or "EROFS" in text):
         return _HELD_TO_READING
     held = only_reads and way and "permission denied" in lowered

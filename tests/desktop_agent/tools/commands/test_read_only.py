@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.tools.commands.confinement import Confinement
+from desktop_agent.tools.commands.landlock import _LIMITS
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
@@ -74,12 +75,13 @@ async def test_it_writes_into_no_pipe_of_the_workspace(workspace: Workspace, con
     os.mkfifo(workspace.folder / "pipe")
     heard = os.open(workspace.folder / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     try:
-        said = await told(workspace, confinement, "echo x > pipe; ls pipe; echo y > /dev/null && echo z >$TMPDIR/there")
+        line = "echo x > pipe; ls pipe; echo y > /dev/null && echo z >$TMPDIR/there && exit 3"
+        said = await told(workspace, confinement, line)
         assert os.read(heard, 10) == b""
     finally:
         os.close(heard)
     assert "was held to reading" in said
-    assert "\npipe\n[exit code 0.]" in said
+    assert "\npipe\n[exit code 3.]" in said
 
 
 @pytest.mark.parametrize(
@@ -89,12 +91,13 @@ async def test_it_writes_into_no_pipe_of_the_workspace(workspace: Workspace, con
         "tail /dev/zero",
         "sort /dev/zero",
         'truncate -s 2G "$TMPDIR/large"',
-        f"'{PYTHON}' -c 'bytes(3_000_000_000)'",
+        f"'{PYTHON}' -c 'bytes(300_000_000)'",
     ],
 )
 async def test_it_takes_no_more_than_it_may_and_says_so(
-    line: str, workspace: Workspace, confinement: Confinement
+    line: str, workspace: Workspace, confinement: Confinement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setitem(_LIMITS, "DATA", 200_000_000)
     said = await told(workspace, confinement, line)
     assert "exit code 0" not in said
     assert "ran without a question" in said

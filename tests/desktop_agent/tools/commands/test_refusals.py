@@ -2,11 +2,13 @@
 
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from desktop_agent.tools.commands.confinement import Confinement, unconfined
+from desktop_agent.tools.commands.bounds import Bounds
+from desktop_agent.tools.commands.confinement import Confinement, bubblewrapped, landlocked, unconfined
 from desktop_agent.tools.commands.refusals import _REFUSALS, why_refused
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
@@ -88,6 +90,44 @@ def test_words_of_programs_that_need_not_be_here(output: str, expected: str) -> 
     told = why_refused(output, "bubblewrap", "/work", network=False)
     assert expected in told
     assert bool(told) == bool(expected)
+
+
+@pytest.mark.parametrize(
+    ("confinement", "kernel", "are_counted"),
+    [
+        ("bubblewrap", "5.14.0-1-amd64", True),
+        ("bubblewrap", "6.1.0", True),
+        ("bubblewrap", "5.13.19", False),
+        ("Landlock", "6.1.0", False),
+    ],
+)
+def test_processes_are_counted_where_others_of_the_person_do_not_count(
+    confinement: str, kernel: str, are_counted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platform.release", lambda: kernel)
+    bounds = Bounds((tmp_path,), (), only_reads=True)
+    made = bubblewrapped("bwrap") if confinement == "bubblewrap" else landlocked()
+    words = made.command(["true"], tmp_path, bounds)
+    assert any("NPROC" in word for word in words) == are_counted
+    said = why_refused("MemoryError", confinement, "/work", network=False, only_reads=True)
+    assert ("2 GB of memory" in said, "1,024" in said) == (True, are_counted)
+
+
+@pytest.mark.parametrize("confinement", ["bubblewrap", "Landlock"])
+@pytest.mark.parametrize("words", ["except MemoryError:", "Read-only file system", "# Permission denied"])
+async def test_what_a_reader_shows_is_a_refusal_only_where_it_failed(
+    words: str, confinement: str, workspace: Workspace
+) -> None:
+    (workspace.folder / "a.py").write_text(words)
+    tool = run_command(workspace, confinement=lambda: replace(way(confinement), holds=True))
+
+    async def told(line: str) -> str:
+        call = RunningCall("1", lambda _: None, is_read_only=True)
+        (part,) = await tool.run(tool.checked({"command": line}), call)
+        return part.text  # type: ignore[union-attr]
+
+    assert await told("cat a.py") == f"{words}\n[exit code 0.]"
+    assert "The command" in await told("cat a.py; exit 1")
 
 
 def test_cargo_without_its_settings() -> None:

@@ -9,7 +9,7 @@ from tests.frame.patience import PATIENCE
 
 
 def test_a_part_runs_alone_and_gets_its_words_behind_its_name() -> None:
-    bounds = '{"network": true, "writes": ["/dev"], "only_reads": false}'
+    bounds = '{"network": true, "writes": ["/dev"], "limits": {}}'
     argv = part_command("confined", "desktop_agent.tools.commands.launcher", bounds, "/bin/echo", "a b")
     ended = subprocess.run(argv, env={}, cwd="/", capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("a b\n", "", 0)
