@@ -149,12 +149,12 @@ def _copy_settings(found: Readable, folder: Path, real_of: Callable[[Path], Path
             real, links = followed(file, ())
             if real is None or (copy := cleaned(real, known["form"], listed)) is None:
                 continue
+            # For who cannot be given the copy in its place.
             found.add(real if copy.is_whole else None, links)
-            if not copy.is_whole:
-                place = found.copies[real] = folder / f"{number}-{file.name}"
-                place.write_text(copy.text, encoding="utf-8", errors="surrogateescape")
-                if variable:
-                    found.variables[variable] = str(place)
+            place = found.copies[real] = folder / f"{number}-{file.name}"
+            place.write_text(copy.text, encoding="utf-8", errors="surrogateescape")
+            if variable:
+                found.variables[variable] = str(place)
 
 
 def followed(place: Path, writable: tuple[Path, ...]) -> tuple[Path | None, list[Path]]:

@@ -17,32 +17,41 @@ _MOST_FILES = 100
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\b": "\\b"})
 # A name or a password in an address; `git@` is no secret.
 _NAME_IN_ADDRESS = re.compile(r"://(?!git@)[^/\s@]*@")
-# What was a setting once.
-_SETTING_IN_COMMENT = re.compile(r"#[^\n]*[=:]")
+# What may be a token, in an address.
+_TOKEN = re.compile(r"(?<![A-Za-z\d])(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z\d]{16,}")
+# What was a setting once, or may be a token; a line drawn with dashes is none.
+_SECRET_IN_COMMENT = re.compile(r"#[^\n]*(?:[=:]|\w[\w-]{14,}\w)")
+_RELATIVE = re.compile(r"^(gitdir(?:/i)?:)\./")
 
 Key = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """What is handed over of a file, and whether that is all that it says."""
+    """What is handed over of a file, and whether the file itself could be, as nothing else is in it."""
 
     text: str
     is_whole: bool
 
 
 class Listed:
-    """Keys, one a word. Each stands for all that is below it; `*` is any one part."""
+    """Keys, one a word. One of a single part stands for all that is below it; `*` is any one part."""
 
     def __init__(self, keys: str) -> None:
         self._patterns = [tuple(key.split(".")) for key in keys.split()]
 
     def allows(self, key: Key, value: object) -> bool:
         """Whether this is handed over."""
-        return not _NAME_IN_ADDRESS.search(str(value)) and any(
-            len(pattern) <= len(key) and all(part in ("*", own) for part, own in zip(pattern, key, strict=False))
+        return not _may_hold_secret(str(value)) and any(
+            len(pattern) in (1, len(key)) and all(part in ("*", own) for part, own in zip(pattern, key, strict=False))
             for pattern in self._patterns
         )
+
+
+def _may_hold_secret(value: str) -> bool:
+    """Whether there is an address with a name, a query, or what looks like a token."""
+    address = value.partition("://")[2]
+    return bool("?" in address or _TOKEN.search(address) or _NAME_IN_ADDRESS.search(value))
 
 
 def cleaned(file: Path, form: str, listed: Listed) -> Cleaned | None:
@@ -60,8 +69,8 @@ def cleaned(file: Path, form: str, listed: Listed) -> Cleaned | None:
     except tomllib.TOMLDecodeError:
         return None
     part = _part_of(said, listed, ())
-    is_whole = part == said and not _SETTING_IN_COMMENT.search(text)
-    return Cleaned("".join(f"{json.dumps(key)} = {_toml(value)}\n" for key, value in part.items()), is_whole)
+    is_whole = part == said and not _SECRET_IN_COMMENT.search(text)
+    return Cleaned("".join(f"{_toml(key)} = {_toml(value)}\n" for key, value in part.items()), is_whole)
 
 
 def _part_of(table: dict[str, Any], listed: Listed, above: Key) -> dict[str, Any]:
@@ -78,10 +87,13 @@ def _part_of(table: dict[str, Any], listed: Listed, above: Key) -> dict[str, Any
 def _toml(value: Any) -> str:
     if isinstance(value, dict):
         table = cast("dict[str, Any]", value)
-        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(each)}" for key, each in table.items()) + "}"
+        return "{" + ", ".join(f"{_toml(key)} = {_toml(each)}" for key, each in table.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, cast("list[Any]", value))) + "]"
-    return value.isoformat() if isinstance(value, date | time) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, date | time):
+        return value.isoformat()
+    # TOML wants this one escaped, JSON does not.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 class GitCopies:
@@ -116,7 +128,7 @@ class GitCopies:
             if name == "path" and section in ("include", "includeif"):
                 copy = self._copy_of(file.parent / from_home(value)) if value else None
                 if copy is not None:
-                    condition = below.replace("gitdir:./", f"gitdir:{real.parent}/")
+                    condition = _RELATIVE.sub(lambda start: f"{start[1]}{real.parent}/", below)
                     yield f"{_head(section, condition)}\tpath = {_quoted(str(copy))}\n"
             elif self._listed.allows((section, *([below] if below else []), name), value):
                 yield _head(section, below) + (f"\t{name}\n" if value is None else f"\t{name} = {_quoted(value)}\n")

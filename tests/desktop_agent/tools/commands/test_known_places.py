@@ -168,6 +168,8 @@ GIT = """
 [http "https://example.org/"]
     extraHeader = hush
     sslCAInfo = hush
+[diff "algorithm"]
+    command = hush
 [diff "a \\"b\\" c"]
     xfuncname = "^\\t(\\\\w+)"
 [filter "lfs"]
@@ -177,6 +179,8 @@ GIT = """
     path = more
 [includeIf "gitdir:./work/"]
     path = ~/at-work
+[includeIf "gitdir/i:./PLAY/"]
+    path = at-play
 """
 
 
@@ -188,6 +192,7 @@ def test_git_understands_what_is_handed_over_of_its_settings(
         {
             ".gitconfig": GIT,
             "more": "[pull]\nrebase = true\n[imap]\npass = hush\n",
+            "at-play": "[user]\nsigningkey = of play\n",
             "at-work": "[user]\nname = Worker\n[hush]\nkey = hush\n",
             ".config/git/config": "[init]\ndefaultBranch = trunk\n[user]\nemail = old@example.org\n",
         }
@@ -208,6 +213,7 @@ def test_git_understands_what_is_handed_over_of_its_settings(
         "user.email": "me@example.org",
         "pull.rebase": "true",
         "init.defaultBranch": "trunk",
+        "user.signingkey": "of play",
         'diff.a "b" c.xfuncname': "^\t(\\w+)",
         "filter.lfs.clean": "git-lfs clean -- %f",
     }
@@ -230,10 +236,15 @@ def test_settings_of_git_that_include_themselves_are_copied_once(handed: Callabl
             None,
         ),
         (".cargo/config.toml", "build.jobs = 2 # token = 'hush'\n", None),
-        (".cargo/config.toml", "# At home\nbuild.jobs = 2\n", "as it is"),
+        (".cargo/config.toml", "# ------------------\n# At home\nbuild.jobs = 2\n", "as it is"),
+        (".cargo/config.toml", "# my old one, hush_0123456789ab\nbuild.jobs = 2\n", None),
+        (".cargo/config.toml", "[target.'😀\"\\']\n\"é😀\\u007F\" = '\"\\😀'\n[env]\nX = 'hush'\n", None),
         (".cargo/config.toml", "[env\nX = 'hush'\n", "not at all"),
         (".config/go/env", "GOFLAGS=-mod=mod\n# GOARCH=hush\nGOAUTH=hush\n", None),
         (".config/uv/uv.toml", "exclude-newer = 2026-01-01\n[[index]]\nurl = 'https://x:hush@example.org'\n", None),
+        (".config/uv/uv.toml", "offline = true\nindex-url = 'https://example.org/simple?hush'\n", None),
+        (".config/uv/uv.toml", "offline = true\nfind-links = ['https://example.org/hush56789abcdef0/x']\n", None),
+        (".config/uv/uv.toml", "index-url = 'https://example.org/whl/nightly/cu121/simple'\n", "as it is"),
         (".config/mise/config.toml", "[tools]\nnode = ['20', '22']\n[env]\nX = 'hush'\n", None),
         (".bazelrc", "build --jobs=2\n", "not at all"),
         (".tool-versions", "node 20\n", "as it is"),
@@ -243,10 +254,12 @@ def test_of_settings_only_what_is_listed_is_handed_over(
     name: str, text: str, kept: str | None, home: Path, handed: Callable[[dict[str, str]], Readable]
 ) -> None:
     found = handed({name: text})
-    assert (home / name in found.places, home / name in found.copies) == (kept == "as it is", kept is None)
-    if kept is None:
-        said = found.copies[home / name].read_text()
+    assert (home / name in found.places) == (kept == "as it is")
+    assert (home / name in found.copies) == (kept != "not at all" and name != ".tool-versions")
+    if copy := found.copies.get(home / name):
+        said = copy.read_text()
         assert "hush" not in said
+        assert "#" not in said
         whole = tomllib.loads(text) if name.endswith(".toml") else {}
         part = tomllib.loads(said) if name.endswith(".toml") else {}
         assert part or said == "GOFLAGS=-mod=mod\n"
