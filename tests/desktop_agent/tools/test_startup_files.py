@@ -38,6 +38,39 @@ def test_every_sentence_says_which_file_which_program_and_when(entry: StartupFil
     assert entry.when.split()[0] in {"when", "at"}
 
 
+@pytest.mark.parametrize("entry", table(), ids=lambda each: f"{each.program}, {each.patterns[0]}")
+def test_a_program_is_called_by_its_name(entry: StartupFile) -> None:
+    # “The tool of that name” tells nobody what runs `.moon/`.
+    kinds = ("tool", "service", "program of that name", "task runner", "package manager")
+    assert not [each for each in kinds if f"the {each}" in entry.program]
+
+
+PROGRAMS = {
+    "Pulumi.yaml": "Pulumi",
+    "cdk.json": "AWS CDK",
+    "wrangler.toml": "Wrangler",
+    "magefile.go": "Mage",
+    "Snakefile": "Snakemake",
+    ".moon/tasks.yml": "moon",
+    "dvc.yaml": "DVC",
+    ".upsun/config.yaml": "Upsun",
+    ".platform.app.yaml": "Upsun",
+    "tasks.py": "Invoke",
+    "shard.yml": "Shards",
+    ".eslintrc.json": "ESLint",
+    "phpstan.neon": "PHPStan",
+    "eslint.config.js": "ESLint",
+    "vite.config.ts": "Vite",
+}
+
+
+@pytest.mark.parametrize("path", PROGRAMS)
+def test_which_program_runs_it(path: str) -> None:
+    entry = startup_file(f"a/{path}")
+    assert entry is not None
+    assert PROGRAMS[path] in entry.program
+
+
 ALWAYS = """
     prek.toml .config/hk.pkl .pnp.cjs .pnp.loader.mjs .bundle/config action.yml Properties/launchSettings.json
     omnisharp.json .ropeproject/config.py .nova/Tasks/build.json .theia/tasks.json devfile.yaml hooks/hooks.json
