@@ -16,7 +16,7 @@ from desktop_agent.permissions.proposals import of_startup_files, proposals, wit
 from desktop_agent.permissions.rule_matching import Case
 from desktop_agent.permissions.taint import CLEAN, Taint
 from desktop_agent.tools.foreign_code import Fault, contained
-from desktop_agent.tools.in_thread import by_size, in_thread
+from desktop_agent.tools.in_thread import StopSign, by_size, in_thread
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.conduct.modes import DEFAULT_MODE, Mode
@@ -255,13 +255,13 @@ class Standing(_Heard):
         if not paths or given is None:
             return Grounds(self._own_folders, given)
 
-        def look() -> Grounds:
+        def look(sign: StopSign) -> Grounds:
             # As subjects are: links followed.
             workspace = Path(os.path.realpath(given)).as_posix()
-            places = startup_places(paths, workspace) if may_write(case.tool) else ()
+            places = startup_places(paths, workspace, sign.check) if may_write(case.tool) else ()
             return Grounds(self._own_folders, workspace, private_places_in(workspace), places)
 
-        return await in_thread(lambda _sign: look())
+        return await in_thread(look)
 
     def used(self, rule_id: str) -> None:
         """A call ran because of this rule."""

@@ -30,17 +30,21 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StartupFile:
-    """What runs such files, and when. `patterns` are as in the table. Builds make those that are `is_built`."""
+    """What runs such files, and when, which `template` says. `patterns` are as in the table.
+
+    Builds make those that are `is_built`.
+    """
 
     level: Level
     program: str
     when: str
     patterns: tuple[str, ...]
     is_built: bool = False
+    template: str = _SENTENCE
 
     def sentence(self, file: str) -> Sentence:
         """Say it of one file."""
-        return Sentence(_SENTENCE, {"file": file, "program": self.program, "when": self.when})
+        return Sentence(self.template, {"file": file, "program": self.program, "when": self.when})
 
 
 @lru_cache(maxsize=1)
@@ -126,6 +130,12 @@ def files_below(name: str) -> Sequence[str]:
 def begins_at(path: str) -> int | None:
     """Which part of a path is the first that makes it a startup file of level ALWAYS; None for another file."""
     return next((start for entry, start in _entries(parts_of(path), 0) if entry.level is Level.ALWAYS), None)
+
+
+@lru_cache(maxsize=1)
+def folder_ends() -> AbstractSet[tuple[str, ...]]:
+    """What comes after the first parts of a pattern that is a folder, such as `workflows` after `.github`."""
+    return frozenset(each[at:] for each in _index().folders for at in range(1, len(each)))
 
 
 @lru_cache(maxsize=1)

@@ -3,12 +3,17 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.permissions.hard_denies import Grounds, startup_files
+from desktop_agent.permissions.hard_denies import Grounds, hard_deny, startup_files
+from desktop_agent.permissions.places import startup_places as looking
 from desktop_agent.permissions.places.startup_places import startup_places
 from desktop_agent.permissions.rule_matching import Case
+from desktop_agent.tools.in_thread import Stopped, StopSign
+from desktop_agent.tools.startup_files import StartupFile, startup_file
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import PathSubject
 from desktop_agent.vocabulary.tool_calls import Effect
+
+OpenTool = Callable[..., AnyTool]
 
 
 @pytest.fixture
@@ -94,7 +99,74 @@ def test_links_to_folders_with_links(home: Path) -> None:
     assert found(work, work / "last.json", work / "first.json") == {str(work / "last.json"): "VS Code"}
 
 
-def test_a_link_to_what_is_asked_about_anyway_hides_nothing(home: Path, make_open_tool: Callable[..., AnyTool]) -> None:
+def packages(work: Path, many: int) -> None:
+    """Packages with a link to the top of the workspace: a file there has a name for each way through them."""
+    for number in range(many):
+        (work / "packages" / f"p{number}").mkdir(parents=True)
+        (work / "packages" / f"p{number}" / "root").symlink_to("../..")
+
+
+def test_of_names_that_only_go_round_few_are_looked_at(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[str]()
+
+    def look(name: str, *, inside: int) -> StartupFile | None:
+        asked.append(name)
+        return startup_file(name, inside=inside)
+
+    monkeypatch.setattr(looking, "startup_file", look)
+    packages(home / "work", 16)
+    assert found(home / "work", home / "work" / "src" / "a.py") == {}
+    assert len(asked) < 16 * 8
+
+
+def test_a_name_may_go_round_before_it_matches(home: Path) -> None:
+    work = home / "work"
+    packages(work, 2)
+    (work / "packages" / "p1" / ".github").symlink_to("../..")
+    (work / "workflows").mkdir()
+    (work / "workflows" / "own").symlink_to("../src")
+    assert found(work, work / "src" / "ci.yml") == {str(work / "src" / "ci.yml"): "GitHub"}
+
+
+def test_every_part_of_a_pattern_may_be_a_link(home: Path) -> None:
+    work = home / "work"
+    for link, target in (("a/.github", "../b"), ("b/workflows", "../c"), ("c/in", "../d"), ("d/last", "../e")):
+        (work / link).parent.mkdir(parents=True)
+        (work / link).symlink_to(target)
+    assert found(work, work / "e" / "ci.yml") == {str(work / "e" / "ci.yml"): "GitHub"}
+
+
+def test_a_file_with_more_names_than_are_looked_at_is_asked_about(home: Path, make_open_tool: OpenTool) -> None:
+    work = home / "work"
+    (work / "src").mkdir(parents=True)
+    for number in range(150):
+        (work / f"same{number}").symlink_to("src")
+        (work / "src" / f"up{number}").symlink_to("..")
+    path = f"{work}/src/a.py"
+    case = Case(make_open_tool([Effect.WRITE]), "d", (PathSubject(path),))
+    denied = hard_deny(case, Grounds(workspace=str(work), startup=startup_places([path], str(work))))
+    assert denied is not None
+    assert not denied.is_certain
+    reason = "“src/a.py” may be what another program runs: links in the workspace give it too many names to look at."
+    assert [str(each) for each in denied.sentences] == [reason]
+
+
+def test_a_stop_ends_it_at_the_next_link(home: Path) -> None:
+    packages(home / "work", 3)
+    sign, checks = StopSign(), list[bool]()
+
+    def check() -> None:
+        checks.append(sign.is_hoisted)
+        sign.check()
+        if len(checks) == 2:
+            sign.hoist()
+
+    with pytest.raises(Stopped):
+        startup_places([f"{home}/work/a.py"], f"{home}/work", check)
+    assert checks == [False, False, True]
+
+
+def test_a_link_to_what_is_asked_about_anyway_hides_nothing(home: Path, make_open_tool: OpenTool) -> None:
     work = home / "work"
     work.mkdir()
     (work / "Makefile").symlink_to(".envrc")
