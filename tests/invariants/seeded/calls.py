@@ -116,11 +116,11 @@ def _own_rules(_real: Any) -> Any:
 
 
 def _decides_alone(real: Any) -> Any:
-    def decided(self: Standing, case: Any) -> Any:
+    def decided(self: Standing, case: Any, grounds: Any) -> Any:
         above, mode, self._parent = self._parent, self.mode, None
         own, self._mode = self._mode, mode
         try:
-            return real(self, case)
+            return real(self, case, grounds)
         finally:
             self._parent, self._mode = above, own
 
@@ -244,7 +244,7 @@ OF_CALLS = (
     Fault(
         "a specialist has no rules above it",
         (4,),
-        together(replaced(Standing, "rules", _own_rules), replaced(Standing, "decided", _decides_alone)),
+        together(replaced(Standing, "rules", _own_rules), replaced(Standing, "_decided", _decides_alone)),
     ),
     Fault("rules are not kept", (4,), replaced(Ledger, "save_rule", _does_not_keep_it)),
     # One look is for rules and for the mode: which of them changed, and to what, decides by what it is found.
