@@ -276,5 +276,8 @@ def _has_background(root: "Node") -> bool:
         node = waiting.pop()
         if node.type == "&":
             return True
+        # To the plain shell `&>` sends what stands before it into the background as well.
+        if node.type in {"&>", "&>>"} and node.parent is not None and node.parent.end_byte < root.end_byte:
+            return True
         waiting += node.children
     return False

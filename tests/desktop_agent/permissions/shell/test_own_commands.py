@@ -76,6 +76,8 @@ def test_what_is_understood_runs_no_subscript(tmp_path: Path) -> None:
         ("env A=1 ls", False),
         ("find . -exec ls ';'", False),
         ("echo cd x", False),
+        ("cd x && ls &> y; ls", True),
+        ("cd x && ls &> y", False),
     ],
 )
 def test_a_line_that_goes_to_another_folder_is_known(line: str, moves: bool) -> None:
