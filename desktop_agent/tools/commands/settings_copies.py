@@ -15,8 +15,6 @@ from desktop_agent.tools.commands.aftermath.places import is_longer, text_of
 # Files that git takes from each other; it itself follows ten, one in the other.
 _MOST_FILES = 100
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\b": "\\b"})
-# A name or a password in an address; `git@` is no secret.
-_NAME_IN_ADDRESS = re.compile(r"://(?!git@)[^/\s@]*@")
 # What may be a token, in an address.
 _TOKEN = re.compile(r"(?<![A-Za-z\d])(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z\d]{16,}")
 # What was a setting once, or may be a token; a line drawn with dashes is none.
@@ -35,23 +33,24 @@ class Cleaned:
 
 
 class Listed:
-    """Keys, one a word. One of a single part stands for all that is below it; `*` is any one part."""
+    """Keys of texts, numbers and lists of them, one a word; `*` is any one part. Of a table in a list: its keys too."""
 
     def __init__(self, keys: str) -> None:
         self._patterns = [tuple(key.split(".")) for key in keys.split()]
 
     def allows(self, key: Key, value: object) -> bool:
         """Whether this is handed over."""
-        return not _may_hold_secret(str(value)) and any(
-            len(pattern) in (1, len(key)) and all(part in ("*", own) for part, own in zip(pattern, key, strict=False))
+        return not any(map(_may_hold_secret, (*key, str(value)))) and any(
+            len(pattern) == len(key) and all(part in ("*", own) for part, own in zip(pattern, key, strict=True))
             for pattern in self._patterns
         )
 
 
 def _may_hold_secret(value: str) -> bool:
     """Whether there is an address with a name, a query, or what looks like a token."""
-    address = value.partition("://")[2]
-    return bool("?" in address or _TOKEN.search(address) or _NAME_IN_ADDRESS.search(value))
+    # `git@` is no secret. A password may have anything in it, also a slash.
+    address = value.replace("://git@", "://").partition("://")[2]
+    return bool("?" in address or "@" in address or _TOKEN.search(address))
 
 
 def cleaned(file: Path, form: str, listed: Listed) -> Cleaned | None:
@@ -68,20 +67,26 @@ def cleaned(file: Path, form: str, listed: Listed) -> Cleaned | None:
         said = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return None
-    part = _part_of(said, listed, ())
+    part: dict[str, Any] = _part_of(said, listed, ()) or {}
     is_whole = part == said and not _SECRET_IN_COMMENT.search(text)
     return Cleaned("".join(f"{_toml(key)} = {_toml(value)}\n" for key, value in part.items()), is_whole)
 
 
-def _part_of(table: dict[str, Any], listed: Listed, above: Key) -> dict[str, Any]:
-    found = dict[str, Any]()
-    for key, value in table.items():
-        if isinstance(value, dict):
-            if part := _part_of(cast("dict[str, Any]", value), listed, (*above, key)):
-                found[key] = part
-        elif listed.allows((*above, key), value):
-            found[key] = value
-    return found
+def _part_of(value: Any, listed: Listed, key: Key) -> Any:
+    """What is handed over of a value; None where that is nothing."""
+    if isinstance(value, dict):
+        table = cast("dict[str, Any]", value)
+        parts = {name: _part_of(below, listed, (*key, name)) for name, below in table.items()}
+        return {name: part for name, part in parts.items() if part is not None} or None
+    if isinstance(value, list):
+        if _may_hold_secret(str(cast("list[Any]", value))):
+            # All of it: what is left of a table or of words that belong together could be an error.
+            return None
+        each = [_part_of(below, listed, key) for below in cast("list[Any]", value)]
+        value = [part for part in each if part is not None]
+        if value:
+            return value
+    return value if listed.allows(key, value) else None
 
 
 def _toml(value: Any) -> str:
@@ -126,7 +131,7 @@ class GitCopies:
     def _kept(self, file: Path, real: Path) -> Iterator[str]:
         for section, below, name, value in entries_in(real):
             if name == "path" and section in ("include", "includeif"):
-                copy = self._copy_of(file.parent / from_home(value)) if value else None
+                copy = self._copy_of(file.parent / from_home(value)) if value and not _may_hold_secret(below) else None
                 if copy is not None:
                     condition = _RELATIVE.sub(lambda start: f"{start[1]}{real.parent}/", below)
                     yield f"{_head(section, condition)}\tpath = {_quoted(str(copy))}\n"

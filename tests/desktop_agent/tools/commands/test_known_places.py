@@ -170,6 +170,11 @@ GIT = """
     sslCAInfo = hush
 [diff "algorithm"]
     command = hush
+[color]
+    ui = auto
+    hush = red
+[diff "https://me:hush@example.org"]
+    binary = true
 [diff "a \\"b\\" c"]
     xfuncname = "^\\t(\\\\w+)"
 [filter "lfs"]
@@ -181,6 +186,8 @@ GIT = """
     path = ~/at-work
 [includeIf "gitdir/i:./PLAY/"]
     path = at-play
+[includeIf "hasconfig:remote.*.url:https://me:hush@example.org/**"]
+    path = more
 """
 
 
@@ -214,6 +221,7 @@ def test_git_understands_what_is_handed_over_of_its_settings(
         "pull.rebase": "true",
         "init.defaultBranch": "trunk",
         "user.signingkey": "of play",
+        "color.ui": "auto",
         'diff.a "b" c.xfuncname': "^\t(\\w+)",
         "filter.lfs.clean": "git-lfs clean -- %f",
     }
@@ -238,7 +246,7 @@ def test_settings_of_git_that_include_themselves_are_copied_once(handed: Callabl
         (".cargo/config.toml", "build.jobs = 2 # token = 'hush'\n", None),
         (".cargo/config.toml", "# ------------------\n# At home\nbuild.jobs = 2\n", "as it is"),
         (".cargo/config.toml", "# my old one, hush_0123456789ab\nbuild.jobs = 2\n", None),
-        (".cargo/config.toml", "[target.'😀\"\\']\n\"é😀\\u007F\" = '\"\\😀'\n[env]\nX = 'hush'\n", None),
+        (".cargo/config.toml", "[target.\"😀\\\"\\\\é\\u007F\"]\nlinker = '\"\\😀'\n[env]\nX = 'hush'\n", None),
         (".cargo/config.toml", "[env\nX = 'hush'\n", "not at all"),
         (".config/go/env", "GOFLAGS=-mod=mod\n# GOARCH=hush\nGOAUTH=hush\n", None),
         (".config/uv/uv.toml", "exclude-newer = 2026-01-01\n[[index]]\nurl = 'https://x:hush@example.org'\n", None),
@@ -264,6 +272,71 @@ def test_of_settings_only_what_is_listed_is_handed_over(
         part = tomllib.loads(said) if name.endswith(".toml") else {}
         assert part or said == "GOFLAGS=-mod=mod\n"
         assert all(whole[key] == value for key, value in part.items() if key != "registries")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kept"),
+    [
+        (
+            ".config/mise/config.toml",
+            """
+            [tools]
+            "npm:@c/x" = {version = "1", os = ["linux"], install_env = {NPM_TOKEN = "hush"}}
+            node = [{version = "20", postinstall = "curl -H hush"}, "22"]
+            "http:x" = {version = "1", url = "https://example.org/a?token=hush"}
+            "http:https://me:hush@example.org" = "1"
+            """,
+            {
+                "tools": {
+                    "npm:@c/x": {"version": "1", "os": ["linux"]},
+                    "node": [{"version": "20"}, "22"],
+                    "http:x": {"version": "1"},
+                }
+            },
+        ),
+        (
+            ".cargo/config.toml",
+            """
+            build = {jobs = 2, hush = "hush"}
+            source.x = {registry = "https://example.org/", replace-with = "y", token = "hush"}
+            source.y = {registry = "https://me:a/hush@example.org/"}
+            source.z = {git = "ssh://git@example.org/x"}
+            target.t = {linker = "mold", rustflags = ["-g"], l = {rustc-env = {TOKEN = "hush"}}}
+            profile.dev = {debug = 1, hush = "hush", package.p = {opt-level = 3}}
+            patch.crates-io.p = {path = "/p", token = "hush"}
+            """,
+            {
+                "build": {"jobs": 2},
+                "source": {
+                    "x": {"registry": "https://example.org/", "replace-with": "y"},
+                    "z": {"git": "ssh://git@example.org/x"},
+                },
+                "target": {"t": {"linker": "mold", "rustflags": ["-g"]}},
+                "profile": {"dev": {"debug": 1, "package": {"p": {"opt-level": 3}}}},
+                "patch": {"crates-io": {"p": {"path": "/p"}}},
+            },
+        ),
+        (
+            ".config/uv/uv.toml",
+            """
+            no-index = {password = "hush"}
+            extra-index-url = []
+            find-links = [{password = "hush"}]
+            [[index]]
+            name = "x"
+            url = "https://example.org/simple"
+            password = "hush"
+            """,
+            {"extra-index-url": [], "find-links": [], "index": [{"name": "x", "url": "https://example.org/simple"}]},
+        ),
+    ],
+)
+def test_of_tables_in_settings_only_listed_keys_are_handed_over(
+    name: str, text: str, kept: dict[str, object], home: Path, handed: Callable[[dict[str, str]], Readable]
+) -> None:
+    found = handed({name: text})
+    assert tomllib.loads(found.copies[home / name].read_text()) == kept
+    assert home / name not in found.places
 
 
 def test_a_home_folder_in_a_place_of_the_system_goes_by_the_list_too(
