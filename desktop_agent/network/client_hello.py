@@ -1,7 +1,11 @@
-"""The name of a server in the first message of a TLS client (RFC 8446, section 4.1.2; RFC 6066, section 3)."""
+"""The name of a server in the hello of a TLS client (RFC 8446, section 4.1.2; RFC 6066, section 3)."""
 
 HANDSHAKE = 0x16
 LONGEST = 64 * 1024
+# From change_cipher_spec to heartbeat.
+_RECORDS = range(0x14, 0x19)
+_RECORD_HEAD = 5
+_MAJOR_VERSION = 3
 _CLIENT_HELLO = 1
 _SERVER_NAME = 0
 _HOST_NAME = 0
@@ -10,6 +14,25 @@ _RANDOM = 2 + 32
 
 class Incomplete(Exception):
     """The message goes on."""
+
+
+def record_size(start: bytes | bytearray) -> int:
+    """Of the record that begins so, with its head; more than there is while the head is not whole.
+
+    Raises ValueError for what is no record (RFC 8446, section 5.1).
+    """
+    if (start and start[0] not in _RECORDS) or (len(start) > 1 and start[1] != _MAJOR_VERSION):
+        raise ValueError("this is no record of TLS")
+    return _RECORD_HEAD + int.from_bytes(start[3:_RECORD_HEAD])
+
+
+def may_begin_hello(record: bytes) -> bool:
+    """Whether a hello begins with it; of records that are encrypted already, one in eight million looks so."""
+    if record[0] != HANDSHAKE:
+        return False
+    message = record[_RECORD_HEAD:]
+    # Its kind, three bytes of its length, and its version. An empty record is none, and yet is not to hide another.
+    return message[:1] in (b"", b"\x01") and message[1:2] <= b"\x01" and message[4:5] in (b"", b"\x03")
 
 
 def server_name(data: bytes) -> str | None:
@@ -45,7 +68,7 @@ def _message(data: bytes) -> bytes:
         if records.left < 4:
             raise Incomplete
         version = records.number(2)
-        if version >> 8 != 3:
+        if version >> 8 != _MAJOR_VERSION:
             raise ValueError("the version of the first record is not known")
         length = records.number(2)
         if not length:
@@ -55,7 +78,9 @@ def _message(data: bytes) -> bytes:
         gathered += records.take(length)
     if gathered[0] != _CLIENT_HELLO:
         raise ValueError("the client does not begin with its hello")
-    return bytes(gathered[4 : 4 + int.from_bytes(gathered[1:4])])
+    if len(gathered) > 4 + int.from_bytes(gathered[1:4]):
+        raise ValueError("behind the hello of the client its record goes on")
+    return bytes(gathered[4:])
 
 
 def _host_name(extension: bytes) -> bytes:

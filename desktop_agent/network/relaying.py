@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable
 
 import h11
 
-from desktop_agent.network.client_hello import HANDSHAKE, Incomplete, server_name
+from desktop_agent.network.client_hello import HANDSHAKE, Incomplete, may_begin_hello, record_size, server_name
 from desktop_agent.network.granted_hosts import HostAndPort
 from desktop_agent.network.tunnels import HEAD_LIMIT, PIECE, Connection, next_event
 
@@ -22,7 +22,7 @@ _BLANK = b"\r\n"
 # The first line of a request, and what may become one.
 _REQUEST = re.compile(rb"[A-Za-z_-]{1,24} [!-~]{1,64000} HTTP/1\.[01]\r?\n")
 _MAYBE_REQUEST = re.compile(rb"[A-Za-z_-]{0,24}|[A-Za-z_-]{1,24} [!-~]{0,64000}(?: [HTP/1.0]{0,8}\r?)?")
-# In so many pieces a beginning may come: each time all of it is read anew.
+# In so many pieces a beginning may come, and in so many records a hello: each time all of it is read anew.
 _MOST_READS = 64
 # They concern one connection (RFC 9110, section 7.6.1), or are written anew.
 _DROPPED = frozenset(
@@ -95,18 +95,17 @@ async def tunnelled(
 
     Raises OtherHost, OtherProtocol, and h11.ProtocolError in the body of a request.
     """
-    start, is_request = await _beginning(means, client)
+    start, is_request = await _beginning(client)
     if is_request:
         request, head = await _head(start, client)
         async for piece in requested(asked, request, head, client, far):
             yield piece
         return
-    yield start
-    while piece := await client.reader.read(PIECE):
+    async for piece in _encrypted(means, start, client.reader):
         yield piece
 
 
-async def _beginning(means: Callable[[str], bool], client: Connection) -> tuple[bytes, bool]:
+async def _beginning(client: Connection) -> tuple[bytes, bool]:
     """As much of it as tells what it is, and whether that is a request of HTTP."""
     start = client.rest
     for _ in range(_MOST_READS):
@@ -114,15 +113,52 @@ async def _beginning(means: Callable[[str], bool], client: Connection) -> tuple[
         if _REQUEST.match(request):
             return request, True
         if start[:1] == bytes((HANDSHAKE,)):
-            if _is_whole_hello(start, means):
-                return start, False
-        elif not _MAYBE_REQUEST.fullmatch(request):
+            return start, False
+        if not _MAYBE_REQUEST.fullmatch(request):
             break
         piece = await client.reader.read(PIECE)
         if not piece:
             return b"", False
         start += piece
     raise OtherProtocol
+
+
+async def _encrypted(
+    means: Callable[[str], bool], start: bytes, reader: asyncio.StreamReader
+) -> AsyncGenerator[bytes, None]:
+    """TLS, record by record.
+
+    A server may ask for another hello (RFC 8446, section 4.1.4). Until that comes it passes over early data, and then
+    it goes by the name in it: so no hello goes on unread, however late.
+    """
+    hello: list[bytes] = []
+    is_first = True
+    async for record in _records(start, reader):
+        if not (is_first or hello or may_begin_hello(record)):
+            yield record
+            continue
+        hello.append(record)
+        if _is_whole_hello(b"".join(hello), means):
+            yield b"".join(hello)
+            hello, is_first = [], False
+        elif len(hello) == _MOST_READS:
+            raise OtherProtocol
+
+
+async def _records(start: bytes, reader: asyncio.StreamReader) -> AsyncGenerator[bytes, None]:
+    came = bytearray(start)
+    while True:
+        try:
+            size = record_size(came)
+        except ValueError:
+            raise OtherProtocol from None
+        if len(came) >= size:
+            yield bytes(came[:size])
+            del came[:size]
+        elif piece := await reader.read(PIECE):
+            came += piece
+        else:
+            return
 
 
 def _is_whole_hello(start: bytes, means: Callable[[str], bool]) -> bool:

@@ -12,6 +12,7 @@ import pytest
 
 from desktop_agent.network.granted_hosts import granted_host
 from desktop_agent.network.host_proxy import HostProxy, ProxyLimits
+from tests.desktop_agent.network.test_client_hello import hello as client_hello
 from tests.desktop_agent.tools.mcp.web.certificates import certificate, served
 from tests.frame.patience import PATIENCE
 
@@ -255,6 +256,100 @@ async def test_tls_names_the_host_that_was_asked_for(tmp_path: Path) -> None:
             assert "UNRECOGNIZED_NAME" in await shake("evil.test")
         assert site.heard == heard
         assert "evil.test" in str(desk.proxy.notes)
+
+
+def record(kind: int, body: bytes) -> bytes:
+    return bytes((kind, 3, 3)) + len(body).to_bytes(2) + body
+
+
+def cut(hello: bytes, *places: int) -> bytes:
+    body = hello[5:]
+    ends = zip((0, *places), (*places, len(body)), strict=True)
+    return b"".join(record(0x16, body[start:end]) for start, end in ends)
+
+
+FIRST, SECOND = client_hello("site.test"), client_hello("evil.test")
+# What a server passes over before it has its second hello: a change of ciphers, early data, a warning.
+BETWEEN = record(0x14, b"\x01"), record(0x17, bytes(40)), record(0x15, b"\x01\x5a")
+
+
+@pytest.mark.parametrize(
+    ("passed", "second"),
+    [
+        (FIRST, SECOND),
+        *((FIRST + each, SECOND) for each in (*BETWEEN, b"".join(BETWEEN))),
+        *((FIRST, cut(SECOND, *places)) for places in ([1], [2, 4], [5], range(10, 100, 10))),
+        (FIRST + FIRST, SECOND),
+        (client_hello(None), SECOND),
+    ],
+)
+async def test_no_later_hello_names_another_host(site: Server, passed: bytes, second: bytes) -> None:
+    for sent in ((passed, second), (passed + second,)):
+        site.heard = b""
+        async with open_proxy("site.test", **at_home("site.test")) as desk:
+            assert (await desk.say(tunnel("site.test", site.port), b"".join(sent))).endswith(b"\x02\x70")
+            assert "evil.test" in str(desk.proxy.notes)
+        assert passed.startswith(site.heard)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        record(0x16, b"") + SECOND,
+        record(0x16, SECOND[5:20]) + record(0x17, b"x") + record(0x16, SECOND[20:]),
+        cut(SECOND, *range(1, 100)),
+        b"\x80" + SECOND,
+        b"\x16\x02" + SECOND[2:],
+        record(0x16, SECOND[5:9] + SECOND[9:] + b"\x01"),
+        record(0x16, b"\x01\x01" + SECOND[7:] + bytes(16_000)) + record(0x16, bytes(16_000)) * 4,
+    ],
+)
+async def test_what_cannot_be_read_as_a_later_hello_ends_the_connection(site: Server, more: bytes) -> None:
+    async with open_proxy("site.test", **at_home("site.test")) as desk:
+        assert b"HTTP/1.1 400 " in await desk.say(tunnel("site.test", site.port), FIRST + more)
+        assert "neither TLS" in desk.proxy.notes[0]
+    assert b"evil" not in site.heard
+
+
+async def test_two_hellos_in_one_record_are_none(site: Server) -> None:
+    async with open_proxy("site.test", **at_home("site.test")) as desk:
+        both = record(0x16, FIRST[5:] + SECOND[5:])
+        assert b"HTTP/1.1 400 " in await desk.say(tunnel("site.test", site.port), both)
+    assert site.heard == b""
+
+
+async def test_what_is_encrypted_goes_on(site: Server) -> None:
+    finished = record(0x16, b"\x01\x00" + b"\xa7" * 38)
+    sent = [FIRST, FIRST, BETWEEN[0], finished, *(record(0x17, bytes([at]) * 16_000) for at in range(30))]
+    sent.append(record(0x17, b"\r\n\r\n"))
+    async with open_proxy("site.test", **at_home("site.test")) as desk:
+        assert (await desk.say(tunnel("site.test", site.port), b"".join(sent), until=ANSWER)).endswith(ANSWER)
+        assert desk.proxy.notes == ()
+    assert site.heard == b"".join(sent)
+
+
+@pytest.mark.parametrize("newest", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+async def test_a_connection_is_resumed_and_says_hello_again(tmp_path: Path, newest: ssl.TLSVersion) -> None:
+    context = served(certificate(tmp_path, "site.test"))
+    # No client begins with a key for it: TLS 1.3 asks for another hello.
+    context.set_ecdh_curve("secp384r1")
+    client = ssl.create_default_context()
+    client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
+    client.maximum_version = newest
+    async with open_server(Server(), context=context) as site, open_proxy("site.test", **at_home("site.test")) as desk:
+
+        def shake(session: ssl.SSLSession | None) -> ssl.SSLSession | None:
+            with socket.create_connection(desk.place, PATIENCE) as plain:
+                plain.sendall(tunnel("site.test", site.port))
+                assert plain.recv(len(OPEN)) == OPEN
+                with client.wrap_socket(plain, server_hostname="site.test", session=session) as secure:
+                    secure.sendall(b"x" * 100_000 + b"\r\n\r\n")
+                    assert secure.recv(99) == ANSWER
+                    assert secure.session_reused == (session is not None)
+                    return secure.session
+
+        assert await asyncio.to_thread(shake, await asyncio.to_thread(shake, None)) is not None
+        assert desk.proxy.notes == ()
 
 
 @pytest.mark.parametrize("host", ["evil.test", "127.0.0.1", "[::1]", "localhost", "www.site.test", "2130706433", "0"])
