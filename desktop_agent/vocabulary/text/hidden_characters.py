@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -12,21 +12,29 @@ _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
 # DerivedCoreProperties.txt 16.0, Default_Ignorable_Code_Point: drawn as nothing, also where nothing is assigned yet.
 _IGNORABLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
-    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
 )
+# The same in plane 14, with the planes around it that have no characters.
+_EMPTY_PLANES = "\U0003fffe-\U000effff"
 _IGNORABLE_SIGNS = "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
 # UnicodeData.txt 16.0: what else is of the category Cf, and is drawn in its own script only.
 _SCRIPT_FORMATS = "\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U00013430-\U0001343f"
 _KAITHI_FORMATS = "\U000110bd\U000110cd"
-# Filed under symbols, and yet nothing to see; and what stands for objects.
+# Filed under symbols or letters, and yet nothing to see; and what stands for objects.
 _EMPTY_SIGNS = "\u2800\ufff9-\ufffc"
 _EMPTY_NOTE = "\U0001d159"
-HIDDEN = f"{_CONTROLS}{_IGNORABLE}{_IGNORABLE_SIGNS}{_SCRIPT_FORMATS}{_KAITHI_FORMATS}{_EMPTY_SIGNS}{_EMPTY_NOTE}"
+_KHITAN_FILLER = "\U00016fe4"
+# PropList.txt 16.0, Noncharacter_Code_Point: of every plane the last two, and some of the first.
+_NO_CHARACTERS = "\ufdd0-\ufdef\ufffe\uffff\U0001fffe-\U0001ffff\U0002fffe-\U0002ffff"
+_LAST_NO_CHARACTERS = "\U000ffffe-\U000fffff\U0010fffe-\U0010ffff"
+_ALSO_JOINED = f"{_IGNORABLE_SIGNS}{_KAITHI_FORMATS}{_EMPTY_NOTE}{_LAST_NO_CHARACTERS}"
+_APART = f"{_CONTROLS}{_IGNORABLE}{_EMPTY_PLANES}{_SCRIPT_FORMATS}{_EMPTY_SIGNS}{_KHITAN_FILLER}{_NO_CHARACTERS}"
+HIDDEN = f"{_APART}{_ALSO_JOINED}"
 """Exactly what cannot be seen, for the inside of a pattern's brackets."""
 # Each range beyond U+FFFF costs a third as much again for every character that is looked at. Among these stand only
-# dandas of Kaithi and notes.
-_JOINED = "\U000110bd-\U000110cd\U0001bca0-\U0001d17a"
-DECEPTIVE = f"{_CONTROLS}{_IGNORABLE}{_SCRIPT_FORMATS}{_EMPTY_SIGNS}{_JOINED}"
+# dandas of Kaithi, notes, and characters for private use.
+_JOINED = "\U000110bd-\U000110cd\U0001bca0-\U0001d17a\U000ffffe-\U0010ffff"
+DECEPTIVE = f"{_APART}{_JOINED}"
 """What may deceive, for the inside of a pattern's brackets. Where it stands decides: `deceptive` looks at that."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -35,19 +43,20 @@ PRIVATE = "\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
 """For use between friends (UnicodeData.txt: Co): drawn as anything or nothing."""
 _UNKNOWN = re.compile(f"[{PRIVATE}]")
 _UNSEEN = re.compile(f"[{DECEPTIVE}{PRIVATE}]")
-_MARKS = "\u061c\u200e\u200f"
+_MARKS = frozenset("\u061c\u200e\u200f")
+_MARK = re.compile(f"[{''.join(_MARKS)}]")
 _DECEIVES = re.compile(f"[{HIDDEN}]")
 _SELECTOR = re.compile("[\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
-_SCRIPT_FORMAT = re.compile(f"[{_SCRIPT_FORMATS}{_KAITHI_FORMATS}]")
+_SCRIPT_FORMAT = re.compile(f"[{_SCRIPT_FORMATS}{_KAITHI_FORMATS}{_KHITAN_FILLER}]")
 # England, Scotland and Wales: the only flags that are spelled in tags (Unicode, emoji-sequences.txt).
 _TAG_FLAG = re.compile(
     "\U0001f3f4\U000e0067\U000e0062"
     "(\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074|\U000e0077\U000e006c\U000e0073)\U000e007f"
 )
-_RIGHT_TO_LEFT = re.compile("[\u0590-\u061b\u061d-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u061b\u061d-\u08ff\ufb1d-\ufdcf\ufdf0-\ufdff\ufe70-\ufefc]")
 _NEAR = 200
 # Scripts whose letters are joined or kept apart by zero-width characters: Syriac, Arabic, those of India, Mongolian.
-_JOINING = re.compile("[\u0600-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u18af\ufb50-\ufdff\ufe70-\ufefc]")
+_JOINING = re.compile("[\u0600-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u18af\ufb50-\ufdcf\ufdf0-\ufdff\ufe70-\ufefc]")
 # Scripts written without spaces, in which a zero-width space says where a line may break.
 _SPACELESS = re.compile("[\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff\u1980-\u19df\u3040-\u30ff\u3400-\u9fff]")
 _BRAILLE = re.compile("[\u2801-\u28ff]")
@@ -77,6 +86,7 @@ _OWN_FORMATS = (
     (re.compile("[\u0600-\u0605\u06dd\u0890\u0891\u08e2]"), re.compile("[\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff]")),
     (re.compile("\u070f"), re.compile("[\u0710-\u074f]")),
     (re.compile("[\U000110bd\U000110cd]"), re.compile("[\U00011080-\U000110bc]")),
+    (re.compile(_KHITAN_FILLER), re.compile("[\U00018b00-\U00018cff]")),
     (re.compile("[\U00013430-\U0001343f]"), re.compile("[\U00013000-\U0001342f]")),
 )
 
@@ -106,9 +116,9 @@ def with_hidden_marked(text: str) -> str:
 def deceptive(text: str, *, is_code: bool = False) -> Iterator[int]:
     """Where characters stand that hide something: they reorder, or take no room, and are no part of what is seen.
 
-    Joiners within emoji and within the scripts that need them, direction marks beside letters written from right to
-    left, and variation selectors behind what has variants stay. In code every direction mark counts. Soft hyphens are
-    all named: which of them may stay says the text around, and `spelled_out` looks at that.
+    Joiners within emoji and within the scripts that need them, single direction marks near as many letters written
+    from right to left, and variation selectors behind what has variants stay. In code every direction mark counts. Soft
+    hyphens are all named: which of them may stay says the text around, and `spelled_out` looks at that.
     """
     if not (_CONTROL if text.isascii() else _MAY_DECEIVE).search(text):
         return
@@ -132,15 +142,21 @@ class _Surroundings:
         return _BRAILLE.search(self._text) is not None
 
     @cached_property
-    def _right_to_left(self) -> list[tuple[int, int]]:
-        return [found.span() for found in _RIGHT_TO_LEFT.finditer(self._text)]
+    def _right_to_left(self) -> list[int]:
+        return [found.start() for found in _RIGHT_TO_LEFT.finditer(self._text)]
+
+    @cached_property
+    def _marks(self) -> list[int]:
+        return [found.start() for found in _MARK.finditer(self._text)]
 
     def own(self, at: int) -> bool:
         """Whether a character that could deceive is an ordinary part of what stands around it."""
         text = self._text
         char, before, after = text[at], text[at - 1 : at] if at else "", text[at + 1 : at + 2]
         if char in _MARKS:
-            return not self._is_code and self._is_near_right_to_left(at)
+            # Two kinds of them in any number could spell whatever somebody likes.
+            is_single = before not in _MARKS and after not in _MARKS
+            return not self._is_code and is_single and _near(at, self._marks) <= _near(at, self._right_to_left)
         if char == "\u2800":
             return not self._is_code and self._has_braille
         if _SELECTOR.match(char):
@@ -151,9 +167,9 @@ class _Surroundings:
             return unicodedata.combining(before or " ") != 0
         return _joins(char, before, after) or (_SCRIPT_FORMAT.match(char) is not None and _is_own(char, before, after))
 
-    def _is_near_right_to_left(self, at: int) -> bool:
-        index = bisect_right(self._right_to_left, at - _NEAR, key=lambda span: span[1])
-        return index < len(self._right_to_left) and self._right_to_left[index][0] < at + _NEAR
+
+def _near(at: int, places: list[int]) -> int:
+    return bisect_left(places, at + _NEAR) - bisect_right(places, at - _NEAR)
 
 
 def _chooses(selector: str, before: str) -> bool:

@@ -6,7 +6,7 @@ import unicodedata
 import pytest
 
 from desktop_agent.vocabulary.text import hidden_characters
-from desktop_agent.vocabulary.text.hidden_characters import DECEPTIVE, deceptive, without_hidden
+from desktop_agent.vocabulary.text.hidden_characters import DECEPTIVE, deceptive, with_hidden_marked, without_hidden
 
 
 def by_number(character):
@@ -26,10 +26,13 @@ def ignorable():
         yield from range(int(first, 16), int(last or first, 16) + 1)
 
 
-def test_all_that_unicode_calls_ignorable_control_or_format_may_deceive_and_is_seen():
+def test_all_that_unicode_calls_ignorable_control_format_or_no_character_may_deceive_and_is_seen():
     formats = {"Cc", "Cf", "Cs", "Zl", "Zp"}
     hidden = {code for code in range(0x110000) if unicodedata.category(chr(code)) in formats} - {9, 10}
     hidden |= set(ignorable())
+    # Those that are no characters (Unicode, section 23.7), and what planes hold that have none yet.
+    hidden |= {*range(0xFDD0, 0xFDF0), *(code for code in range(0x110000) if code & 0xFFFE == 0xFFFE)}
+    hidden |= {0x16FE4, *range(0x40000, 0xF0000, 0x777)}
     assert len(hidden) > 6000
     may_deceive = re.compile(f"[{DECEPTIVE}]")
     assert [hex(code) for code in hidden if not may_deceive.match(chr(code))] == []
@@ -52,16 +55,40 @@ def test_the_whole_of_a_text_is_asked_about_once(monkeypatch):
             asked.append(text)
             return self._pattern.finditer(text)
 
-    for name in ("_BRAILLE", "_RIGHT_TO_LEFT"):
+    for name in ("_BRAILLE", "_RIGHT_TO_LEFT", "_MARK"):
         monkeypatch.setattr(hidden_characters, name, Counting(getattr(hidden_characters, name)))
-    assert len(list(deceptive("\u2800" * 1000 + "\u200e" * 1000))) == 2000
-    assert len(asked) == 2
+    assert len(list(deceptive("\u2800" * 1000 + "\u200e " * 1000))) == 2000
+    assert len(asked) == 3
 
 
 @pytest.mark.parametrize(("far", "is_shown"), [(150, False), (250, True)])
 def test_a_direction_mark_belongs_to_writing_from_right_to_left_that_is_near(far, is_shown):
     for text in ("א" + "a" * far + "\u200f", "\u200f" + "a" * far + "א"):
         assert bool(list(deceptive(text))) == is_shown
+
+
+BITS = "".join("\u200e" if each == "0" else "\u200f" for each in f"{0x72756E20726D:b}")
+
+
+@pytest.mark.parametrize("between", ["", "a", " ", "\n", "é"])
+@pytest.mark.parametrize("near", ["א", "א ב ג", "ا", "\ufdd0" * 40])
+def test_direction_marks_say_nothing_of_their_own(between, near):
+    for text in (f"{near} {between.join(BITS)}", f"{between.join(BITS)} {near}"):
+        assert not set("\u200e\u200f\u061c") & set(with_hidden_marked(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("א\u200e\u200fא", "א⟨U+200E⟩⟨U+200F⟩א"),
+        ("א\u200f. \u200eא", "א\u200f. \u200eא"),
+        ("\u200fabc\u200f א", "⟨U+200F⟩abc⟨U+200F⟩ א"),
+        (f"א{'a' * 300}\u200fb\u200e{'a' * 180}ב", f"א{'a' * 300}⟨U+200F⟩b⟨U+200E⟩{'a' * 180}ב"),
+        (f"\u200fא{'a' * 300}ב\u200e", f"\u200fא{'a' * 300}ב\u200e"),
+    ],
+)
+def test_no_more_of_them_stay_than_letters_that_they_belong_to(text, shown):
+    assert with_hidden_marked(text) == shown
 
 
 def seen(text, **how):
@@ -92,6 +119,7 @@ def seen(text, **how):
         ("\u2065\ufff0\U000e0080\U000e0fff", "⟨U+2065⟩⟨U+FFF0⟩⟨U+E0080⟩⟨U+E0FFF⟩"),
         ("rm\u070frf \u0605x", "rm⟨U+070F⟩rf ⟨U+0605⟩x"),
         ("a\U00013430b\U000110bdc\U0001d159d", "a⟨U+13430⟩b⟨U+110BD⟩c⟨U+1D159⟩d"),
+        ("a\U00016fe4b", "a⟨U+16FE4⟩b"),
         ("→\u200d→", "→⟨U+200D⟩→"),
         ("🏴\U000e0067\U000e0062\U000e0041\U000e007f", "🏴⟨U+E0067⟩⟨U+E0062⟩⟨U+E0041⟩⟨U+E007F⟩"),
     ],
@@ -117,6 +145,8 @@ def test_what_could_deceive_is_seen(text, shown):
         "שלום\u200f!",
         "\u2800⠿\u2800",
         "葛\U000e0100",
+        "\U00018b00\U00016fe4\U00018b01",
+        "\U000310fe\U0001fbf0",
     ],
 )
 def test_what_belongs_to_the_writing_of_people_stays(text):
