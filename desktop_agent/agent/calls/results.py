@@ -56,11 +56,11 @@ def as_seen(text: str, most: int) -> str:
 
     At most so many characters of it; no mark is cut, and no byte order mark stands at its beginning.
     """
-    return _beginning(_seen(text[:most]), most)
+    return _beginning(with_hidden_marked(_plain(text)[:most]), most)
 
 
-def _seen(text: str) -> str:
-    return with_hidden_marked(with_plain_newlines(whole(text)).removeprefix("\ufeff"))
+def _plain(text: str) -> str:
+    return with_plain_newlines(whole(text)).removeprefix("\ufeff")
 
 
 def _beginning(text: str, most: int) -> str:
@@ -145,8 +145,8 @@ def _words(part: object, left: int) -> tuple[ResultPart, int]:
     """A part without pictures, cut to what is left, and how much it takes."""
     if isinstance(part, Text):
         # Nothing but its words: opaque state would go to a provider as if its own model had said it.
-        text = _text(part.text)
-        shown = _seen(text[:left])
+        text = _plain(_text(part.text))
+        shown = with_hidden_marked(text[:left])
         size = max(len(text), len(shown))
         return (Text(text=shown) if size <= left else _cut(shown, left, f"{size:,}")), size
     if isinstance(part, Json):
@@ -182,10 +182,10 @@ def _with_names_marked(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _marked(value: Any) -> Any:
-    """Also within JSON; control characters are written as escapes there when it is sent."""
+    """Also within JSON; control characters but the last are written as escapes there when it is sent."""
     match value:
         case str():
-            return value if value.isascii() else with_hidden_marked(value)
+            return value if value.isascii() and "\x7f" not in value else with_hidden_marked(value)
         case dict():
             return {name: _marked(each) for name, each in cast("dict[str, Any]", value).items()}
         case list():

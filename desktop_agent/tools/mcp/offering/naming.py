@@ -5,6 +5,7 @@ import json
 import re
 from typing import Any, cast
 
+from desktop_agent.tools.answers import named_apart
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.text.hidden_characters import without_hidden
 
@@ -46,7 +47,7 @@ def shown_schema(value: Any) -> Any:
             return without_hidden(value)
         case dict():
             pairs = cast("JsonObject", value).items()
-            return {without_hidden(name): shown_schema(inner) for name, inner in pairs}
+            return named_apart((without_hidden(name), shown_schema(inner)) for name, inner in pairs)
         case list():
             return [shown_schema(each) for each in cast("list[Any]", value)]
         case _:

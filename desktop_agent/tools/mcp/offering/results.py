@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from desktop_agent.tools.answers import MOST_PARTS, clean, first_of, left_out, whole
+from desktop_agent.tools.answers import MOST_PARTS, clean, first_of, left_out, named_apart, whole
 from desktop_agent.tools.in_thread import by_size
 from desktop_agent.vocabulary.blocks import Image, Json, ResultPart, Text
 from desktop_agent.vocabulary.errors import ImageRefused, Sentence, ToolFailed
@@ -78,7 +78,7 @@ def hidden_in(value: Any, hidden: Hidden) -> Any:
             return hidden(value)
         case dict():
             pairs = cast("dict[str, Any]", value).items()
-            return {hidden(name): hidden_in(each, hidden) for name, each in pairs}
+            return named_apart((hidden(name), hidden_in(each, hidden)) for name, each in pairs)
         case list():
             return [hidden_in(each, hidden) for each in cast("list[Any]", value)]
         case _:

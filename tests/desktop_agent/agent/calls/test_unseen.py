@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.agent.calls.results import size_of, taken
+from desktop_agent.agent.calls.results import as_seen, size_of, taken
 from desktop_agent.permissions.standing import Standing
 from desktop_agent.tools.answers import clean
 from desktop_agent.tools.tool import AnyTool, RunningCall
@@ -174,6 +174,7 @@ async def test_why_a_call_failed_is_no_longer_for_its_marks() -> None:
     [
         ({"\ufeffa": 1, "a": 2}, {"⟨U+FEFF⟩a": 1, "a": 2}),
         ({"a": "\ufeffb"}, {"a": "⟨U+FEFF⟩b"}),
+        ({"a\x7f": "b\x7f", "\x1b": "\x1b"}, {"a⟨U+007F⟩": "b⟨U+007F⟩", "\x1b": "\x1b"}),
         ({"⟨U+200B⟩": 1, "\u200b": 2}, {"⟨U+200B⟩": 1, "⟨U+200B⟩⟨1⟩": 2}),
         ([{"a\ud800": 1, "a?": 2}], [{"a?": 1, "a?⟨1⟩": 2}]),
         ({"1": "a", 1: "b"}, {"1": "a", "1⟨1⟩": "b"}),
@@ -185,3 +186,11 @@ async def test_no_name_in_json_is_lost(given: Any, shown: Any) -> None:
 
 def test_no_name_is_lost_where_half_characters_go() -> None:
     assert clean({"a\ud800": 1, "a?": 2}) == {"a?": 1, "a?⟨1⟩": 2}
+
+
+@pytest.mark.parametrize("text", ["\ufeffabc", "a\r\nb", "\ufeff\r\nab", "\r\r\n\r\n"])
+async def test_what_is_not_shown_takes_no_room(text: str) -> None:
+    shown = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    assert as_seen(text, len(shown)) == shown
+    assert await taken([Text(text=text)], len(shown)) == (Text(text=shown),)
+    assert as_seen(text, len(shown) - 1) == shown[:-1]

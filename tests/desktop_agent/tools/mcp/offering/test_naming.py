@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from desktop_agent.tools.mcp.offering.naming import LONGEST, digest_of, name_of
+from desktop_agent.tools.mcp.offering.naming import LONGEST, digest_of, name_of, shown_schema
 
 
 @pytest.mark.parametrize("tool", ["read_file", "a" * 200, "a b", "über", "", "\udc80", "x" * 61, "__"])
@@ -33,3 +33,8 @@ def test_another_description_schema_hint_or_server_is_another_tool():
         digest_of("Reads.", {"type": "object"}, hints, {"command": "y"}),
     }
     assert len(others | {plain}) == 5
+
+
+def test_no_name_in_a_schema_is_lost():
+    given = {"properties": {"cmd\u200b": {"type": "string"}, "cmd\u200c": {"type": "number"}}}
+    assert shown_schema(given) == {"properties": {"cmd�": {"type": "string"}, "cmd�⟨1⟩": {"type": "number"}}}

@@ -9,7 +9,7 @@ import pytest
 from mcp_types import CallToolResult, ImageContent, ResourceLink, TextContent
 from PIL import Image as Pictures
 
-from desktop_agent.tools.mcp.offering.results import LONGEST_EDGE, MOST_PICTURES, MOST_TEXT, parts_of_result
+from desktop_agent.tools.mcp.offering.results import LONGEST_EDGE, MOST_PICTURES, MOST_TEXT, hidden_in, parts_of_result
 from desktop_agent.vocabulary.blocks import Image, Json, Text
 from desktop_agent.vocabulary.errors import ToolFailed
 
@@ -102,3 +102,9 @@ async def test_what_a_server_repeats_of_its_secrets_is_taken_out_wherever_it_sta
     with pytest.raises(ToolFailed, match="echo •••") as caught:
         await parts_of_result(CallToolResult(content=[text("echo s3cr3t")], is_error=True), hidden)
     assert "s3cr3t" not in str(caught.value)
+
+
+def test_no_name_is_lost_where_secrets_go():
+    given = {"k-S3CRET": 1, "k-[hidden]": [{"S3CRET": 2, "[hidden]": 3}]}
+    shown = {"k-[hidden]": 1, "k-[hidden]⟨1⟩": [{"[hidden]": 2, "[hidden]⟨1⟩": 3}]}
+    assert hidden_in(given, lambda text: text.replace("S3CRET", "[hidden]")) == shown
