@@ -12,11 +12,12 @@ from desktop_agent.permissions.rule_matching import (
     path_fits,
     path_parts,
     reads_elsewhere,
+    says_all,
     sets_up,
     to_be_allowed,
 )
 from desktop_agent.permissions.shell.bundles import bundle_of
-from desktop_agent.permissions.shell.commands import Command, parsed
+from desktop_agent.permissions.shell.commands import Command
 from desktop_agent.permissions.shell.harmless_in_programs import PROGRAMS, WITH_SUBCOMMANDS
 from desktop_agent.permissions.shell.nodes import listed
 from desktop_agent.permissions.shell.program_names import (
@@ -25,7 +26,6 @@ from desktop_agent.permissions.shell.program_names import (
     START_WHAT_FOLLOWS,
 )
 from desktop_agent.permissions.shell.reaching_options import known_name, names_of, subcommand, words_to_name
-from desktop_agent.permissions.shell.read_only_commands import lists_lead_out
 from desktop_agent.permissions.shell.wrappers import SHELLS, WRAPPERS, program_name, unwrapped
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import (
@@ -155,7 +155,7 @@ def _of_line(subject: CommandSubject, allowed: Sequence[CommandPattern], workspa
     """About the one command that is missing; of several that are, only a bundle can allow all by one rule."""
     folder = folder_of(subject)
     # What runs who knows where is allowed by its arguments, folder and all, or not at all.
-    if not parsed(subject.line).is_plain or folder is None or lists_lead_out(subject.line, workspace):
+    if folder is None or not says_all(subject, workspace):
         return []
     held = holding_in(allowed, folder)
     wanted = to_be_allowed(subject, workspace)

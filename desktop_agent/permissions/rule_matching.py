@@ -8,7 +8,7 @@ from unicodedata import normalize
 
 from desktop_agent.permissions.shell.commands import Command, ParsedLine, parsed
 from desktop_agent.permissions.shell.program_names import READ_NO_FILES, SAY_ALL, START_WHAT_FOLLOWS
-from desktop_agent.permissions.shell.reaching_options import known_name, reaches_further
+from desktop_agent.permissions.shell.reaching_options import is_name_inside, known_name, reaches_further
 from desktop_agent.permissions.shell.read_only_commands import (
     is_read_only_beside_others,
     is_read_only_line,
@@ -162,6 +162,16 @@ def to_be_allowed(subject: CommandSubject, workspace: str | None = None) -> tupl
     return tuple(each for each in commands if not is_read_only_beside_others(each, workspace)) or commands
 
 
+def says_all(subject: CommandSubject, workspace: str | None) -> bool:
+    """Whether the line says what it does, so that rules can be about its commands.
+
+    Which file a reader is given stands in no line such as `cat list | xargs cat`: only the sandbox bounds these.
+    """
+    line = parsed(subject.line)
+    told = subject.is_sandboxed or not any(_reads(each) and _has_open_names(each) for each in line.commands)
+    return told and line.is_plain and not lists_lead_out(subject.line, workspace)
+
+
 def holding_in(patterns: Iterable[CommandPattern], folder: str | None) -> list[CommandPattern]:
     """Those that allow something where a line runs."""
     return [each for each in patterns if each.folder is None or each.folder == folder]
@@ -207,8 +217,9 @@ def _is_covered(subject: Subject, patterns: Sequence[Pattern], workspace: str | 
         return any(isinstance(each, HostPattern) and _host_fits(each.host, subject.host) for each in patterns)
     single = (each for pattern in patterns for each in command_patterns(pattern))
     words, commands = holding_in(single, folder_of(subject)), to_be_allowed(subject, workspace)
-    says_all = parsed(subject.line).is_plain and not lists_lead_out(subject.line, workspace)
-    return says_all and bool(commands) and all(is_command_covered(each, words, workspace) for each in commands)
+    if not commands or not says_all(subject, workspace):
+        return False
+    return all(is_command_covered(each, words, workspace) for each in commands)
 
 
 def _helps(rule: Rule, subjects: tuple[Subject, ...]) -> bool:
@@ -286,10 +297,20 @@ def is_command_covered(command: Command, patterns: Sequence[CommandPattern], wor
 
 def reads_elsewhere(command: Command, workspace: str | None) -> bool:
     """Whether a program that a rule names for all that it may read is given something outside of the workspace."""
-    words = command.words
-    starts = len(words) > 2 and words[1] in START_WHAT_FOLLOWS | {"-m"}
-    name = known_name(words[2 if starts else 0] or "")
-    return name in SAY_ALL - READ_NO_FILES and not stays_inside(command, workspace)
+    return _reads(command) and not stays_inside(command, workspace)
+
+
+def _reads(command: Command) -> bool:
+    """Whether it is, or may start, a program that a rule names for all that it may read."""
+    starts = not (START_WHAT_FOLLOWS | {"-m"}).isdisjoint(command.words[1:2])
+    programs = (*command.words[:1], *(command.words[2:3] if starts else ()))
+    return not (SAY_ALL - READ_NO_FILES).isdisjoint(known_name(each or "") for each in programs)
+
+
+def _has_open_names(command: Command) -> bool:
+    """Whether one of its words may become the name of any file."""
+    pairs = zip(command.words, command.sources, strict=True)
+    return any(word is None and not is_name_inside(source) for word, source in pairs)
 
 
 def _tells_all(pattern: CommandPattern, command: Command, workspace: str | None) -> bool:

@@ -79,6 +79,8 @@ _DOTNET = Harmless(
     stays_inside=True,
     passes_on=True,
 )
+# With these a program of theirs reads files of any name, which it may put together.
+_READS_MORE = re.compile(r"(?<![.\w\"])(?:import|include|(?:(?:str|xml|props|base64)_?)?load)")
 _QUIETLY = harmless("qv", "", "quiet verbose")
 _GOALS = Harmless("q", long=listed("quiet"), operands=0)
 
@@ -139,7 +141,19 @@ PROGRAMS: Mapping[str, Harmless] = {
     "xxd": Harmless("abeiupE", "cgls", operands=1),
     "shuf": harmless("erz", "in", "echo input-range head-count repeat zero-terminated"),
     "iconv": harmless("lcs", "ft", "from-code to-code list"),
-    "yq": harmless("rjcPeNn", "op", "raw-output prettyPrint no-colors output-format input-format"),
+    "yq": replace(
+        harmless("rjcPeNn", "op", "raw-output prettyPrint no-colors output-format input-format"), never=_READS_MORE
+    ),
+    "jq": replace(
+        harmless(
+            "nrcjaSsCMeR",
+            "",
+            "null-input raw-output compact-output join-output ascii-output sort-keys slurp color-output "
+            "monochrome-output exit-status raw-input raw-output0 arg argjson args jsonargs slurpfile rawfile tab "
+            "indent stream stream-errors seq unbuffered version",
+        ),
+        never=_READS_MORE,
+    ),
     # The second is how the files that it writes begin.
     "split": Harmless("dex", "abClnt", listed("bytes lines number suffix-length numeric-suffixes verbose"), operands=1),
     "zip": naming("rqjuvxi0123456789", "", "recurse-paths quiet junk-paths update exclude include"),

@@ -26,7 +26,7 @@ START_NOTHING = listed(
     "readlink sleep seq tree jq less more sha256sum md5sum id whoami uname hostname ps"
 )
 # What looks like a path is none to them, or nothing that they read.
-READ_NO_FILES = listed("echo printf test [ basename dirname expr which whereis type man")
+READ_NO_FILES = listed("echo printf test [ basename dirname expr which whereis type man true false sleep seq")
 # Whatever stands behind their names, they do what their names say, with what is in the folder, or are asked about.
 SAY_ALL = START_NOTHING | listed(
     "pytest jest vitest mocha ctest phpunit rspec tsc mypy pylint flake8 black isort pyright basedpyright pyflakes "

@@ -23,6 +23,7 @@ _ONE_OF = r"\{\w[\w-]*(?:,\w[\w-]*)*\}"
 _STAYS_INSIDE = re.compile(rf"(?!.*/\.)(?:\./)?\w(?:[\w./*?-]|{_ONE_OF})*|[*?][\w.*?-]*")
 # An option and, in the same word, a path.
 _GLUED_WAY_OUT = re.compile(r"-\w+?(?:[/~]|\.\.(?:/|$))")
+_LONG_OPTION = re.compile(r"^--[\w-]+=")
 _VERSION = re.compile(r"[-.]?\d[\d.]*$")
 
 
@@ -85,6 +86,11 @@ def names_of(word: str) -> tuple[str, ...]:
     name = program_name(word)
     plain = _VERSION.sub("", name)
     return name, plain, plain.rpartition("-")[2]
+
+
+def is_name_inside(source: str) -> bool:
+    """Whether a word that is no literal text can only become names below the folder, also behind a long option."""
+    return _STAYS_INSIDE.fullmatch(_LONG_OPTION.sub("", source)) is not None
 
 
 def _known(words: Sequence[str | None], seen: int) -> tuple[Harmless | None, int]:

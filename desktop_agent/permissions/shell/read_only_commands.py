@@ -28,7 +28,7 @@ _SCRIPTS = {
 # Software of the system, in which there is nothing of a person's.
 _SYSTEM = listed("usr bin sbin lib lib32 lib64 opt nix")
 _DEVICES = re.compile(r"/dev/(?:null|stdin|stdout|stderr|fd/\d+)")
-_UP = re.compile(r"(?:^|[/=:,\s])\.\.(?:/|$|\s)")
+_UP = re.compile(r"(?:^|[/=:,{\s]|^-\w{1,8})\.\.(?:[/,}\s]|$)")
 _HOME = re.compile(r"(?:^|[=:,{\s])~")
 # Right behind an option a slash alone parts fields: `cut -d/`.
 _ABSOLUTE = re.compile(r"(?:^|[=:,{\s]|^-\w{1,8}(?=/.))(/[^=:,{}\s]*)")
