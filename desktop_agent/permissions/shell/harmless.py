@@ -5,10 +5,15 @@ from dataclasses import dataclass
 
 from desktop_agent.permissions.shell.nodes import listed
 
-# By its name nothing that a person writes: no ending of a source, no capital, no dot at the beginning.
-_BUILT = re.compile(
-    r"(?:\./)?(?:\w[\w-]*/)*(?!(?:configure|bootstrap|autogen|gradlew|mvnw|makefile|justfile)$)[a-z_][a-z0-9_-]*"
-    r"(?:\.(?:o|obj|a|so|dylib|dll|exe|out|elf|bin|wasm|d|gch|pch|test))?/?"
+_FOLDER = re.compile(r"\w[\w-]*")
+_STEM = re.compile(r"[a-z_][a-z0-9_-]*")
+_BUILT = listed("o obj a so dylib dll exe out elf bin wasm d gch pch test")
+_FOR_BUILDS = listed("build _build out output bin target dist obj")
+# Scripts that are written by hand have no ending either.
+_SCRIPTS = re.compile(
+    r"\w*file|sconstruct|sconscript|wscript|waf|configure|bootstrap|autogen|gradlew|mvnw|artisan|manage|test"
+    r"|(?:build|check|ci|clean|console|deploy|dev|format|install|lint|publish|release|run|setup|start|stop|update)"
+    r"(?:[-_]\w+)*"
 )
 
 
@@ -53,7 +58,9 @@ class Harmless:
         option, glued, behind = word.partition("=")
         if self.writes is None or not self.writes.fullmatch(option):
             return False
-        return _BUILT.fullmatch((behind if glued else value) or "") is None
+        path = (behind if glued else value) or ""
+        # A list of what a file depends on is text, of which options say a part.
+        return not _is_built(path) or (option == "-MF" and not path.endswith(".d"))
 
     def _has_letters(self, letters: str) -> bool:
         for letter in letters:
@@ -62,6 +69,20 @@ class Harmless:
             if letter not in self.flags:
                 return False
         return True
+
+
+def _is_built(path: str) -> bool:
+    """Whether it is by its name nothing that a person writes: no source, no capital, no dot first, and no script."""
+    *folders, name = path.removeprefix("./").split("/")
+    if not all(_FOLDER.fullmatch(each) for each in folders):
+        return False
+    stem, dot, ending = name.partition(".")
+    is_for_builds = not _FOR_BUILDS.isdisjoint(folders)
+    if not name:
+        return is_for_builds
+    if not _STEM.fullmatch(stem):
+        return False
+    return ending in _BUILT if dot else (is_for_builds or not folders) and not _SCRIPTS.fullmatch(name)
 
 
 def harmless(flags: str = "", valued: str = "", long: str = "") -> Harmless:

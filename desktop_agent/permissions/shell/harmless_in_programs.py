@@ -21,8 +21,9 @@ _FINDS = re.compile(
     # Values: less than so many, and bits of which all are set.
     r"|\d+[cwbkMGT]?|[ugoa]*[-+=][rwxst]+)"
 )
+# Not `-E`, `-S`, `-M` and `-x`, with which it writes what text it is given.
 _COMPILES = re.compile(
-    r"-(?:[cSEvwsx]|M[MDPGTFQ]*|O\w*|g(?:\d|gdb\d?|dwarf(?:-\d)?)?|std=[\w+:]+|W(?:no-)?[a-z][\w=+-]*|[IDUlL].*|o|shared|static|pthread"
+    r"-(?:[cvws]|M(?:M?D|[PGTFQ])|O\w*|g(?:\d|gdb\d?|dwarf(?:-\d)?)?|std=[\w+:]+|W(?:no-)?[a-z][\w=+-]*|[IDUlL].*|o|shared|static|pthread"
     r"|pedantic(?:-errors)?|pipe|f(?:PIC|PIE|pic|pie)|fno-[a-z-]+|fsanitize=[\w,-]+|fsyntax-only|f(?:diagnostics-)?color"
     r"[\w=-]*|m(?:arch|tune)=[\w.-]+|m32|m64|ansi|include|isystem)"
 )
