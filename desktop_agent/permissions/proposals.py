@@ -200,8 +200,10 @@ def _saying_words(command: Command) -> tuple[str, ...]:
     name = command.words[0]
     if name is None or command.carries or unwrapped(command.words) is not None:
         return ()
-    if _is_python(name) and command.words[1:2] == ("-m",) and (command.words[2:3] or ("",))[0] in _MODULES_THAT_SAY:
-        return tuple(each for each in command.words[:3] if each is not None)
+    module = (command.words[2:3] or ("",))[0] or ""
+    if _is_python(name) and command.words[1:2] == ("-m",) and module in _MODULES_THAT_SAY:
+        said = subcommand(command.words[2:])
+        return () if said == () else (name, "-m", module, *(said or ()))
     if _does_anything(name) or name in _PREPARE or program_name(name) in WRAPPERS:
         return ()
     said = subcommand(command.words)

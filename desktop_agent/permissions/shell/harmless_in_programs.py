@@ -52,8 +52,8 @@ _CARGO_TESTS = replace(
         "--|--(?:nocapture|no-capture|show-output|ignored|include-ignored|exact|skip|test-threads)(?:=.*)?"
     ),
 )
-_NPM = harmless("swDE", "", "silent if-present workspace workspaces ignore-scripts save save-dev save-exact")
-_INSTALLS = naming("swDE", "", "silent if-present workspace workspaces ignore-scripts save save-dev save-exact")
+_NPM = harmless("swDE", "", "silent if-present ignore-scripts save save-dev save-exact")
+_INSTALLS = naming("swDE", "", "silent if-present ignore-scripts save save-dev save-exact")
 _PIP_LOOKS = harmless("qvuoel", "", "quiet verbose outdated uptodate editable local user format not-required files all")
 _RUFF_WALKS = (
     "diff preview no-preview target-version exclude extend-exclude respect-gitignore no-respect-gitignore "
