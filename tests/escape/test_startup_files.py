@@ -132,7 +132,7 @@ async def test_nothing_of_a_bare_repository_is_written_unasked(folder: str, part
         (top / "HEAD").write_text("ref: refs/heads/main\n")
         trial.edits = True
         await trial.play()
-        assert "Git at its next command" in trial.cards[-1].reason
+        assert "is run by Git " in trial.cards[-1].reason
         trial.assert_held_back()
 
 

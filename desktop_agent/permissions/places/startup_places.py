@@ -1,7 +1,8 @@
 """Startup files that a path alone does not tell: a look at the disk does.
 
-In a home folder they have ordinary names. Settings of git name folders of hooks, a link leads from where a program
-looks to what it runs, and any folder becomes a repository when it has all the parts of one.
+In a home folder they have ordinary names. Settings of git name files and folders that git takes settings from and runs,
+a link leads from where a program looks to what it runs, and any folder becomes a repository when it has all the parts
+of one.
 """
 
 import os
@@ -11,9 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from desktop_agent.permissions.places.private_places import below, surroundings
-from desktop_agent.tools.commands.aftermath.git_settings import hook_folders, taken_from
 from desktop_agent.tools.commands.aftermath.listings import Listings
-from desktop_agent.tools.commands.aftermath.repositories import becomes_repository
+from desktop_agent.tools.commands.aftermath.repositories import becomes_repository, guarded, memory_of
 from desktop_agent.tools.commands.aftermath.survey import HEAVY
 from desktop_agent.tools.commands.known_places import places_of
 from desktop_agent.tools.startup_files import (
@@ -38,6 +38,9 @@ _PARTS = {
         *("modules", "worktrees"),
     )
 }
+_ENTRY = ".git"
+# Of a repository without a working tree, its folders.
+_BARE = frozenset(("objects", "refs"))
 _MOST_FOLDERS = 2_000
 _LISTINGS = Listings(without_files=True)
 # Of all names that links give the paths of one call.
@@ -65,28 +68,32 @@ def startup_places(paths: Iterable[str], workspace: str | None, check: Callable[
     top, every = Path(os.path.realpath(workspace)), tuple(paths)
     git = entry_of(".git/")
     parts = ((each, git) for each in every if _is_of_repository(Path(each), top))
-    return (*_known_places(workspace), *parts, *_behind_links(every, top, check))
-
-
-def _known_places(workspace: str) -> Places:
-    top = _top_of(Path(workspace))
-    settings = (*places_of(".gitconfig"), *places_of(".config/git/config"), *([top / ".git" / "config"] if top else ()))
-    return _places(workspace, top or Path(workspace), tuple((each, _stamp(each)) for each in settings), surroundings())
+    links, entries = _looked_around(top, check)
+    above = (folder for each in every for folder in Path(each).parents if folder == top or top in folder.parents)
+    entries |= dict.fromkeys(each / _ENTRY for each in above)
+    of_home = _of_home(workspace, surroundings())
+    return (*of_home, *_of_git(entries, top, check), *parts, *_behind_links(every, links, top))
 
 
 @lru_cache(maxsize=16)
-def _places(workspace: str, top: Path, settings: tuple[tuple[Path, object], ...], _: tuple[str | None, ...]) -> Places:
-    hooks = hook_folders(taken_from(each for each, _stamped in settings).settings, top)
-    of_hooks = ((each, entry_of(".githooks/")) for each in below(workspace, hooks))
-    at_home = ((each, entry) for name, entry in home_files().items() for each in below(workspace, places_of(name)))
-    return (*at_home, *of_hooks)
+def _of_home(workspace: str, _: tuple[str | None, ...]) -> Places:
+    return tuple((each, entry) for name, entry in home_files().items() for each in below(workspace, places_of(name)))
 
 
-def _behind_links(paths: Sequence[str], top: Path, check: Callable[[], None]) -> Iterator[tuple[str, StartupFile]]:
+def _of_git(entries: Iterable[Path], top: Path, check: Callable[[], None]) -> Iterator[tuple[str, StartupFile]]:
+    """What repositories around the workspace and in it lead to; of what is in `.git` its name tells."""
+    found = guarded(entries, top, memory_of(top), check)
+    hooks, others = entry_of(".githooks/"), entry_of(".git/")
+    for place in {**found.folders, **found.files, **found.watched}:
+        inside = f"{place}{os.sep}"[len(f"{top}") :]
+        if place.is_relative_to(top) and f"{os.sep}{_ENTRY}{os.sep}" not in inside:
+            yield place.as_posix(), hooks if place in found.folders else others
+
+
+def _behind_links(
+    paths: Sequence[str], links: Mapping[_Parts, Sequence[_Parts]], top: Path
+) -> Iterator[tuple[str, StartupFile]]:
     """Those of the paths that are startup files under a name that a link gives them, or may be."""
-    links = dict[_Parts, list[_Parts]]()
-    for link, to in _links_in(top, check):
-        links.setdefault(to, []).append(link)
     inside, steps = len(parts_of(top.as_posix())), iter(range(_MOST_STEPS))
     for path in paths if links else ():
         if (entry := strictest(_by_every_name(parts_of(path), links, inside, steps))) is not None:
@@ -123,27 +130,36 @@ def _as_patterns_go_on(row: _Parts) -> _Parts:
     return (*row[:many], _MORE)
 
 
-def _links_in(top: Path, check: Callable[[], None]) -> Iterator[tuple[_Parts, _Parts]]:
-    """Links and where they lead in the workspace, those nearest to its top first. Not those that installing makes."""
-    waiting = deque([(f"{top}", True), (f"{top / '.git'}", False), (f"{top / '.git' / 'hooks'}", False)])
+def _looked_around(top: Path, check: Callable[[], None]) -> tuple[dict[_Parts, list[_Parts]], dict[Path, None]]:
+    """Where links lead in the workspace, from where, and what leads to repositories: in folders nearest to its top.
+
+    Not the links that installing makes.
+    """
+    links, entries = dict[_Parts, list[_Parts]](), dict[Path, None]()
+    waiting = deque([f"{top}"])
     for _ in range(_MOST_FOLDERS):
         if not waiting:
-            return
+            break
         check()
-        folder, is_deep = waiting.popleft()
+        folder = waiting.popleft()
         try:
             listed = _LISTINGS.of(folder)
         except OSError:
             continue
+        if folder != f"{top}" and {each.name for each in listed} >= _BARE:
+            entries[Path(folder)] = None
         for each in listed:
             place = f"{folder}{os.sep}{each.name}"
+            if each.name == _ENTRY:
+                entries[Path(place)] = None
             if each.is_symlink():
                 check()
                 real = Path(os.path.realpath(place))
                 if real == top or top in real.parents:
-                    yield parts_of(Path(place).as_posix()), parts_of(real.as_posix())
-            elif is_deep and each.name not in HEAVY and each.is_dir(follow_symlinks=False):
-                waiting.append((place, True))
+                    links.setdefault(parts_of(real.as_posix()), []).append(parts_of(Path(place).as_posix()))
+            elif each.name not in HEAVY and each.is_dir(follow_symlinks=False):
+                waiting.append(place)
+    return links, entries
 
 
 def _is_of_repository(path: Path, top: Path) -> bool:
@@ -152,16 +168,3 @@ def _is_of_repository(path: Path, top: Path) -> bool:
     inside = path.relative_to(top).parts
     names = ((at, _PARTS.get(part.casefold())) for at, part in enumerate(inside))
     return any(name is not None and becomes_repository(top.joinpath(*inside[:at]), name) for at, name in names)
-
-
-def _top_of(folder: Path) -> Path | None:
-    """The folder of the repository that this one belongs to."""
-    return next((each for each in (folder, *folder.parents) if _stamp(each / ".git" / "config") is not None), None)
-
-
-def _stamp(file: Path) -> tuple[int, int] | None:
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from desktop_agent.tools.commands.aftermath.places import real, text_of
+from desktop_agent.tools.commands.aftermath.places import is_file, real, text_of
 
 # Files that take from each other; git itself follows ten, one in the other.
 _MOST_FILES = 100
@@ -21,6 +21,16 @@ _HARMLESS_NAMES = """
     core.precomposeunicode core.symlinks remote.url remote.fetch branch.remote branch.merge user.name user.email
 """
 _HARMLESS = frozenset(_HARMLESS_NAMES.split())
+# What names files or folders that nothing runs, or that are found in another way.
+_FILE_NAMES = """
+    include.path includeif.path core.hookspath core.excludesfile core.attributesfile commit.template
+    blame.ignorerevsfile diff.orderfile mailmap.file gpg.allowedsignersfile gpg.revocationfile user.signingkey
+    submodule.url submodule.branch remote.pushurl remote.push url.insteadof url.pushinsteadof safe.directory
+    sendemail.aliasesfile
+"""
+_NO_PROGRAMS = _HARMLESS | frozenset(_FILE_NAMES.split())
+# What words are written between in a value that a shell runs.
+_BETWEEN = re.compile(r"[\s\"'=;|&<>()`$,{}!]+")
 
 Setting = tuple[str, str]
 Entry = tuple[str, str, str, str | None]
@@ -79,6 +89,19 @@ def hook_folders(settings: tuple[Setting, ...], top: Path) -> Iterator[Path]:
     for name, value in settings:
         if name == "core.hookspath" and value:
             yield top / from_home(value)
+
+
+def programs(settings: tuple[Setting, ...], top: Path) -> Iterator[Path]:
+    """Files that git would run because a setting names them, there or not; also what interpreters are given to run.
+
+    The settings that git runs are many, and those that name other files are few. A word without a slash is a file only
+    where there is one.
+    """
+    for name, value in settings:
+        for word in _BETWEEN.split(value) if name not in _NO_PROGRAMS else ():
+            place = top / from_home(word)
+            if word and ("/" in word or is_file(place)):
+                yield place
 
 
 def from_home(value: str) -> Path:

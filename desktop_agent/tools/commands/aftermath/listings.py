@@ -53,7 +53,7 @@ class _Known:
 
 
 class Listings:
-    """Names in folders, by path, or only those of folders and links: `without_files`. May be asked from any thread.
+    """Names in folders, by path, or only those of folders, links and `.git`: `without_files`. Asked from any thread.
 
     `read` counts the folders that were looked into.
     """
@@ -76,7 +76,7 @@ class Listings:
                 return known
         with os.scandir(path) as entries:
             every = (_Known(each.name, each.is_dir(follow_symlinks=False), each.is_symlink()) for each in entries)
-            found = tuple([each for each in every if each.is_folder or each.is_link or not self._without_files])
+            found = tuple([each for each in every if self._is_wanted(each)])
         with self._lock:
             self.read += 1
             self._known.pop(path, None)
@@ -85,6 +85,9 @@ class Listings:
                 if len(self._known) > self._most:
                     self._known.popitem(last=False)
         return found
+
+    def _is_wanted(self, each: _Known) -> bool:
+        return not self._without_files or each.is_folder or each.is_link or each.name == ".git"
 
 
 def _stamp(path: str) -> _Stamp:

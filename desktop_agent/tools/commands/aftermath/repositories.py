@@ -6,13 +6,20 @@ Where they lie is said in gitrepository-layout(5) and git-worktree(1).
 import os
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 
-from desktop_agent.tools.commands.aftermath.git_settings import Setting, hook_folders, is_plain, settings_in, taken_from
+from desktop_agent.tools.commands.aftermath.git_settings import (
+    Setting,
+    hook_folders,
+    is_plain,
+    programs,
+    settings_in,
+    taken_from,
+)
 from desktop_agent.tools.commands.aftermath.places import (
     content,
     first_line,
@@ -44,8 +51,9 @@ class Guarded:
     """`files` and `folders` are what a command should not write; a folder of hooks may be missing.
 
     `pinned` are the folders on the way to them, which it should not move aside, each before those inside of it.
-    `watched` may come to be there, and would be as bad; `waiting` is what git goes on with, and may run lines of. Each
-    comes with the repository that it belongs to. `seen` are the repositories, each with the folder that it is of.
+    `watched` may come to be there, and would be as bad; or hooks lead to it, or settings name it as a program, and a
+    checkout has to write it, since such files are tracked. `waiting` is what git goes on with, and may run lines of.
+    Each comes with the repository that it belongs to. `seen` are the repositories, each with the folder that it is of.
     `is_cut`: there was too much.
     """
 
@@ -104,17 +112,21 @@ def _memory_of(workspace: Path) -> Memory:
     return Memory()
 
 
-def guarded(entries: Iterable[Path], writable: Path, memory: Memory | None = None) -> Guarded:
+def guarded(
+    entries: Iterable[Path], writable: Path, memory: Memory | None = None, check: Callable[[], None] = lambda: None
+) -> Guarded:
     """Of the repositories that these entries lead to (`.git`, or a bare repository), as far as they can be written.
 
-    What is in `memory` comes first, and what git looks for by name before what may be a repository.
+    What is in `memory` comes first, and what git looks for by name before what may be a repository; the repositories
+    that the folder lies in are among them. `check` is called for each; what it raises is raised.
     """
     known = memory or Memory()
-    search = _Search(writable)
+    search = _Search(writable, check)
     # All that is known, before what those have in them: that may be there to leave no room for the rest.
     for folder, top in known.repositories.items():
         search.add_repository(folder, top, _DEEPEST, is_known=True)
-    every = {**known.entries, **dict.fromkeys(sorted(entries))}
+    above = (each / _ENTRY for each in writable.parents)
+    every = {**known.entries, **dict.fromkeys((*above, *sorted(entries)))}
     for is_named in (True, False):
         for entry in every:
             if (entry.name == _ENTRY) is is_named:
@@ -162,9 +174,10 @@ def is_suspicious(found: Guarded, place: Path, known: set[Path]) -> bool:
 class _Search:
     """For what is guarded below a folder."""
 
-    def __init__(self, writable: Path) -> None:
+    def __init__(self, writable: Path, check: Callable[[], None]) -> None:
         self.found = Guarded()
-        self._writable = writable
+        self._inside_of = os.path.join(writable, "")  # noqa: PTH118 -- with a slash at its end
+        self._check = check
         self._waiting = deque[tuple[Path, Path, int]]()
         person = _of_the_person()
         said = taken_from(person)
@@ -173,6 +186,8 @@ class _Search:
             self._add_settings(file, file)
         for hooks in hook_folders(said.settings, Path(os.sep)):
             self._add_hook_folder(hooks, hooks)
+        for program in programs(said.settings, Path(os.sep)):
+            self._watch(program, program)
 
     def add_entry(self, entry: Path) -> None:
         """What git finds by its name, or what looks like a repository."""
@@ -194,18 +209,21 @@ class _Search:
         if len(found.seen) >= MOST or depth <= 0:
             found.is_cut = True
             return
+        self._check()
         found.seen[folder] = top
         self._pin(folder)
-        said = taken_from((folder / "config", folder / "config.worktree"))
+        is_whole = not os.path.lexists(folder / "commondir")
+        common = folder if is_whole else real(folder / first_line(folder / "commondir"))
+        # A further working tree has hooks of its own where the settings that all of them have name a folder in it.
+        said = taken_from((common / "config", folder / "config", folder / "config.worktree"))
         for name in ("config", "config.worktree", "commondir"):
             self._add_settings(folder / name, folder)
         for file in said.included:
             self._add_settings(file, folder)
         found.waiting |= {folder / each: folder for each in _TODO if self._is_ours(folder)}
-        is_whole = not os.path.lexists(folder / "commondir")
         self._add_hooks(folder, top, said.settings, is_whole=is_whole)
         if not is_whole:
-            self.add_repository(real(folder / first_line(folder / "commondir")), top, depth - 1)
+            self.add_repository(common, common.parent if common.name == _ENTRY else top, depth - 1)
         self._waiting.append((folder, top, depth))
 
     def look_inside(self) -> None:
@@ -240,8 +258,14 @@ class _Search:
         if is_file(file):
             self._add_file(file, owner)
             return
-        for place in (file, real(file)):
-            if self._is_ours(place):
+        self._watch(file, owner)
+
+    def _watch(self, file: Path, owner: Path) -> None:
+        for place in (Path(os.path.normpath(file)), real(file)):
+            if self._is_ours(place) and not is_folder(place):
+                if len(self.found.watched) >= _MOST_FILES:
+                    self.found.is_cut = True
+                    return
                 self.found.watched.setdefault(place, owner)
 
     def _add_file(self, file: Path, owner: Path) -> None:
@@ -257,13 +281,18 @@ class _Search:
         self._pin(place.parent)
 
     def _add_hooks(self, folder: Path, top: Path, own: tuple[Setting, ...], *, is_whole: bool) -> None:
-        for hooks in (*((folder / "hooks",) if is_whole else ()), *hook_folders((*self._everywhere, *own), top)):
+        settings = (*self._everywhere, *own)
+        for hooks in (*((folder / "hooks",) if is_whole else ()), *hook_folders(settings, top)):
             self._add_hook_folder(hooks, folder)
+        for program in programs(settings, top):
+            self._watch(program, folder)
 
     def _add_hook_folder(self, hooks: Path, owner: Path) -> None:
         if is_link(hooks):
             self.found.watched.setdefault(hooks, owner)
         place = real(hooks)
+        for hook in filter(is_link, _hooks(place)):
+            self._watch(real(hook), owner)
         if not self._is_ours(place):
             return
         if hooks == owner / "hooks" or is_folder(place):
@@ -273,13 +302,13 @@ class _Search:
             self.found.watched.setdefault(place, owner)
 
     def _pin(self, folder: Path) -> None:
-        if self._is_ours(folder):
+        if folder not in self.found.pinned and self._is_ours(folder):
             above = [each for each in folder.parents if self._is_ours(each)]
             self.found.pinned |= dict.fromkeys((*reversed(above), folder))
 
     def _is_ours(self, place: Path) -> bool:
         """Whether a command could write it."""
-        return self._writable in place.parents
+        return f"{place}".startswith(self._inside_of)
 
 
 def _of_the_person() -> tuple[Path, ...]:

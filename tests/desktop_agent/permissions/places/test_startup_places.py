@@ -48,16 +48,114 @@ def test_what_was_moved_is_found(home: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert (home / "settings" / "autostart").as_posix() in found(home)
 
 
+def repository(folder: Path, settings: str = "", git: str = ".git") -> Path:
+    """As small as git takes for one."""
+    for name in ("objects", "refs"):
+        (folder / git / name).mkdir(parents=True)
+    (folder / git / "HEAD").write_text("ref: refs/heads/main\n")
+    (folder / git / "config").write_text(settings or "[core]\n\tbare = false\n")
+    return folder
+
+
+HOOKS = "[core]\n\thooksPath = tools/checks\n"
+
+
 @pytest.mark.parametrize("of_person", [True, False])
 def test_the_folder_of_hooks_is_found_when_it_is_set(of_person: bool, home: Path) -> None:
-    project = home / "project"
-    (project / ".git").mkdir(parents=True)
+    project = repository(home / "project")
     settings = home / ".gitconfig" if of_person else project / ".git" / "config"
-    (project / ".git" / "config").write_text("[core]\n\tbare = false\n")
     assert found(project) == {}
-    settings.write_text("[core]\n\thooksPath = tools/checks\n")
+    settings.write_text(HOOKS)
     for folder in (project, project / "tools"):
         assert found(folder) == {(project / "tools" / "checks").as_posix(): "Git"}
+
+
+@pytest.mark.parametrize("includes", [".git/config", "sub/.git/config", "../.gitconfig", ".git/config.worktree"])
+def test_settings_that_others_include(includes: str, home: Path) -> None:
+    work = repository(home / "work")
+    repository(work / "sub")
+    (work / includes).write_text(f"[include]\n\tpath = {work}/first\n")
+    assert found(work) == {f"{work}/first": "Git"}
+    (work / "first").write_text('[includeIf "onbranch:x"]\n\tpath = conf/last.gitconfig\n')
+    assert found(work) == {f"{work}/first": "Git", f"{work}/conf/last.gitconfig": "Git"}
+
+
+def test_hooks_of_repositories_in_the_workspace(home: Path) -> None:
+    work = repository(home / "work")
+    repository(work / "sub", HOOKS)
+    repository(work / "a" / "b", "[core]\n\thooksPath = ../../own\n")
+    repository(work, HOOKS, "store.git")
+    (work / ".git" / "config.worktree").write_text("[core]\n\thooksPath = top\n")
+    places = {each for each in found(work) if "store.git" not in each}
+    assert places == {f"{work}/{each}" for each in ("sub/tools/checks", "own", "tools/checks", "top")}
+
+
+@pytest.mark.parametrize("name", ["a-tree", "tree"])
+def test_hooks_of_a_further_working_tree(name: str, home: Path) -> None:
+    main, tree = repository(home / "main", HOOKS), home / name
+    kept = main / ".git" / "worktrees" / "tree"
+    kept.mkdir(parents=True)
+    tree.mkdir()
+    (kept / "HEAD").write_text("ref: refs/heads/other\n")
+    (kept / "commondir").write_text("../..\n")
+    (kept / "gitdir").write_text(f"{tree}/.git\n")
+    (tree / ".git").write_text(f"gitdir: {kept}\n")
+    assert found(tree) == {f"{tree}/tools/checks": "Git"}
+    assert found(home).keys() >= {f"{tree}/tools/checks", f"{main}/tools/checks"}
+
+
+@pytest.mark.parametrize("folder", ["main", "work", "work/sub"])
+def test_what_a_hook_leads_to(folder: str, home: Path) -> None:
+    work = repository(home / "work")
+    hooks = repository(home / folder, "[a]\n") if folder != "work" else work
+    if folder == "main":
+        (work / ".git" / "config").write_text(f"[core]\n\thooksPath = {home}/main/.git/hooks\n")
+    (hooks / ".git" / "hooks").mkdir()
+    (hooks / ".git" / "hooks" / "pre-commit").symlink_to(work / "scripts" / "check")
+    assert found(work) == {f"{work}/scripts/check": "Git"}
+
+
+def test_a_folder_of_hooks_that_is_a_link(home: Path) -> None:
+    work = repository(home / "work")
+    (work / ".git" / "hooks").symlink_to("../checks")
+    assert found(work) == {f"{work}/checks": "Git"}
+
+
+PROGRAMS = {
+    "[core]\n\tfsmonitor = tools/run": "tools/run",
+    "[core]\n\tsshCommand = ssh -F tools/none -o ProxyCommand=tools/run": "tools/run",
+    "[core]\n\teditor = ./run": "run",
+    '[filter "x"]\n\tclean = python3 tools/run %f': "tools/run",
+    '[diff "x"]\n\ttextconv = bash there.sh': "there.sh",
+    '[alias]\n\tst = "!f() { tools/run; }; f"': "tools/run",
+}
+
+
+@pytest.mark.parametrize("settings", PROGRAMS)
+def test_programs_that_settings_name(settings: str, home: Path) -> None:
+    work = repository(home / "work", f"{settings}\n")
+    (work / "there.sh").touch()
+    assert found(work)[f"{work}/{PROGRAMS[settings]}"] == "Git"
+
+
+def test_settings_that_name_no_program(home: Path) -> None:
+    settings = (
+        "[commit]\n\ttemplate = a/b\n[core]\n\texcludesFile = a/b\n[blame]\n\tignoreRevsFile = .a\n"
+        '[remote "x"]\n\turl = ../a/b\n[branch "x"]\n\tmerge = refs/heads/a\n[user]\n\tname = .a\n'
+        "[alias]\n\tst = status -s\n[pull]\n\trebase = true\n"
+    )
+    work = repository(home / "work", settings)
+    (work / ".a").touch()
+    assert found(work) == {}
+
+
+def test_a_repository_deeper_than_is_looked_is_found_from_what_is_written(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking, "_MOST_FOLDERS", 1)
+    deep = repository(home / "work" / "a" / "deep", HOOKS)
+    assert found(home / "work") == {}
+    assert found(home / "work", deep / "tools" / "checks" / "x") == {f"{deep}/tools/checks": "Git"}
 
 
 LINKS = {
@@ -65,7 +163,6 @@ LINKS = {
     ".vscode": ("editor", "editor/tasks.json", "VS Code"),
     ".envrc": ("setup.txt", "setup.txt", "direnv"),
     ".git/hooks/pre-commit": ("../../check.py", "check.py", "Git"),
-    ".git/hooks": ("../checks", "checks/pre-commit", "Git"),
     "sub/.vscode": ("../x", "x/tasks.json", "VS Code"),
     "sub/deep/.envrc": ("../../x/y", "x/y", "direnv"),
     "sub/.husky/pre-push": ("../../check.py", "check.py", "Husky"),

@@ -109,6 +109,19 @@ async def test_hooks_and_settings_stay(desk: Desk, line: str, place: str) -> Non
     await desk.cannot(line, place)
 
 
+@pytest.mark.parametrize("way_there", ["hook", "settings"])
+async def test_a_program_that_git_runs_is_told_of(desk: Desk, way_there: str) -> None:
+    repository(desk.folder)
+    (desk.folder / "check").write_text("true\n")
+    if way_there == "hook":
+        (desk.folder / ".git/hooks/pre-commit").symlink_to("../../check")
+    else:
+        git(desk.folder, "config", "core.fsmonitor", "./check")
+    assert LOOK not in await desk.run("echo x > other")
+    said = await desk.run("echo x >> check")
+    assert f"It changed what git runs or reads: check. {LOOK}" in said
+
+
 async def test_missing_hooks_stay_missing(desk: Desk) -> None:
     repository(desk.folder)
     shutil.rmtree(desk.folder / ".git/hooks")
