@@ -61,6 +61,11 @@ PROGRAMS = {
     "phpstan.neon": "PHPStan",
     "eslint.config.js": "ESLint",
     "vite.config.ts": "Vite",
+    ".bsp/sbt.json": "Metals",
+    "captainhook.json": "CaptainHook",
+    "renv/activate.R": "R",
+    ".releaserc.cjs": "semantic-release",
+    ".xcode.env": "Xcode",
 }
 
 
@@ -76,11 +81,14 @@ ALWAYS = """
     omnisharp.json .ropeproject/config.py .nova/Tasks/build.json .theia/tasks.json devfile.yaml hooks/hooks.json
     .claude-plugin/plugin.json .factory/mcp.json .trae/mcp.json .junie/mcp/mcp.json .augment/settings.json
     .amp/settings.json .kilocode/mcp.json .vibe/config.toml .clinerules/hooks/PreToolUse .github/hooks/all.json .replit
-    .idx/dev.nix .vim/coc-settings.json .tekton/push.yaml bitrise.yml
+    .idx/dev.nix .vim/coc-settings.json .tekton/push.yaml bitrise.yml .vscode/c_cpp_properties.json .bsp/scala-cli.json
+    .lsp/config.edn captainhook.json renv/activate.R grumphp.yml grumphp.yml.dist .trunk/trunk.yaml
 """
 AFTER_OUTSIDE = """
     nodemon.json .air.toml build.mill build.sc manage.py bin/rails artisan alembic/env.py gunicorn.conf.py docs/conf.py
-    mkdocs.yml book.toml src-tauri/tauri.conf.json cdk.json lakefile.lean dvc.yaml
+    mkdocs.yml book.toml src-tauri/tauri.conf.json cdk.json lakefile.lean dvc.yaml uv.toml conanfile.py .releaserc
+    .releaserc.js .graphqlrc.js vitest.workspace.ts config/boot.rb wp-cli.yml wp-cli.local.yml Thorfile lib/tasks/a.thor
+    ios/.xcode.env .xcode.env.local
 """
 
 
