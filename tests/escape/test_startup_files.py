@@ -1,9 +1,11 @@
 """Files that other programs run by themselves: written, moved, edited and deleted through a whole session."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from desktop_agent.tools.commands.confinement import offered
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.conduct.modes import PLAN_MODE
 from desktop_agent.vocabulary.conduct.rules import CommandPattern, PathPattern
@@ -205,3 +207,20 @@ async def test_no_allowed_command_writes_it_by_name(path: str, line: str, tmp_pa
         await trial.play()
         trial.assert_held_back()
         assert "outside of all confinement" in trial.cards[-1].reason
+
+
+@pytest.mark.parametrize("more", [" #;git stash", " -k 'x;git checkout y' -k test"])
+async def test_words_of_git_that_run_no_git_open_none_to_an_allowed_test(more: str, tmp_path: Path) -> None:
+    if not await asyncio.to_thread(lambda: offered().name == "bubblewrap"):
+        pytest.skip("only bubblewrap keeps a file from a command that may write around it")
+    line = "python3 -m unittest -q"
+    async with Trial(tmp_path, run(line, BAIT), run(f"{line}{more}")) as trial:
+        (trial.work / ".envrc").write_text("theirs")
+        (trial.work / "test_a.py").write_text(
+            "import unittest\nclass A(unittest.TestCase):\n    def test(self):\n        open('.envrc', 'w')\n"
+        )
+        await trial.play()
+        assert ATTACK in trial.started
+        assert ATTACK not in trial.asked
+        assert "Read-only file system" in str(trial.result().content)
+        assert (trial.work / ".envrc").read_text() == "theirs"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from desktop_agent.tools.answers import without_terminal_commands
 from desktop_agent.tools.commands.aftermath.changes import After, Before, before_command
-from desktop_agent.tools.commands.aftermath.startup import kept_from
+from desktop_agent.tools.commands.aftermath.startup import Kept, kept_from
 from desktop_agent.tools.commands.bounds import Bounds
 from desktop_agent.tools.commands.confinement import Confinement, count_in
 from desktop_agent.tools.commands.granted_network import GrantedNetwork
@@ -53,15 +53,18 @@ def setting_of(
     bounds: Bounds,
     way: Confinement,
     network: GrantedNetwork | None = None,
+    *,
+    checks_out: bool = False,
 ) -> Setting:
     """The workspace is the first, and the line's own temporary folder the last of what it may write.
 
-    The line is the last word of `argv`.
+    The line is the last word of `argv`. One that `checks_out` may write every startup file of the workspace.
     """
     workspace, temporary = bounds.writable[0], bounds.writable[-1]
     before = before_command(workspace, temporary.stat().st_ctime_ns, with_programs=bool(way.name))
     if (of_git := before.guarded) is not None:
-        kept = kept_from(argv[-1], folder.relative_to(workspace).as_posix(), workspace, before.seen)
+        runs_in = folder.relative_to(workspace).as_posix()
+        kept = Kept() if checks_out else kept_from(argv[-1], runs_in, workspace, before.seen)
         pinned = tuple(dict.fromkeys((*of_git.pinned, *kept.pinned)))
         bounds = replace(bounds, read_only=(*of_git.files, *of_git.folders, *kept.read_only), pinned=pinned)
     if network is not None:

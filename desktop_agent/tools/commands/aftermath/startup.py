@@ -1,7 +1,6 @@
 """Startup files in a workspace: which of them a command shall not write, and which it did write."""
 
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -13,13 +12,6 @@ from desktop_agent.tools.startup_files import begins_at, names_in, startup_file
 
 MOST = 1_000
 """Files that are looked at; each that is kept is a mount, too."""
-# At the beginning of a command. What these check out may be any file that they track, named or not.
-_CHECKS_OUT = re.compile(
-    r"(?:^|[;&|(\n])\s*(?:[A-Za-z_]\w*=\S*\s+)*(?:\S*/)?"
-    r"(?:git(?:\s+(?:-[Cc]\s+\S+|-[\w-]+(?:=\S+)?))*\s+(?:checkout|switch|restore|reset|stash|pull|merge|rebase|am|apply"
-    r"|revert|cherry-pick|clone|worktree|submodule|bisect|rm|mv|clean|read-tree|checkout-index)"
-    r"|(?:gh|glab)\s+\S+\s+(?:checkout|clone|sync)|jj|hg|sl)(?=\s|$|[;&|)])"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +28,6 @@ def kept_from(line: str, runs_in: str, folder: Path, seen: Survey) -> Kept:
     Only where a program looks for them when somebody works in the workspace: at its top, and at that of a repository in
     it. Elsewhere they are copies, which installing and cleaning up take away.
     """
-    if _CHECKS_OUT.search(line):
-        return Kept()
     named = [f"{each}/" for each in names_in(line, runs_in)]
     tops = {"", *(each.rstrip("/").rpartition("/")[0] + "/" for each in seen.repositories if _is_inside(each))}
     places: dict[Path, None] = {}

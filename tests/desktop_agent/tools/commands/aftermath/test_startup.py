@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from desktop_agent.permissions.shell.checking_out import checks_out
 from desktop_agent.tools.commands.aftermath.startup import kept_from, startup_words, state_of_startup
 from desktop_agent.tools.commands.aftermath.survey import survey
 from desktop_agent.tools.commands.confinement import Confinement
@@ -39,7 +40,7 @@ class Desk:
     def __init__(self, workspace: Workspace, confinement: Confinement) -> None:
         self.folder = workspace.folder
         self.holds = confinement.name == "bubblewrap"
-        self._tool = run_command(workspace, confinement=lambda: confinement)
+        self._tool = run_command(workspace, confinement=lambda: confinement, checks_out=checks_out)
 
     async def run(self, line: str, folder: str = ".") -> str:
         wanted = self._tool.checked({"command": line, "folder": folder})
@@ -175,26 +176,6 @@ async def test_where_a_link_leads_is_kept(desk: Desk) -> None:
     (desk.folder / "bunfig.toml").symlink_to("plain.txt")
     await desk.run(append("plain.txt"))
     assert ((desk.folder / "plain.txt").read_text() == "theirs\n") is desk.holds
-
-
-LINES = {
-    "git checkout main": True,
-    "cd a && git pull": True,
-    "A=b /usr/bin/git stash; ls": True,
-    "gh pr checkout 5": True,
-    "true\n git switch x": True,
-    "python3 git": False,
-    "echo git": False,
-    "make digit": False,
-    "./git-helper x": False,
-    "npm install git": False,
-}
-
-
-@pytest.mark.parametrize("line", LINES)
-def test_which_lines_check_out(line: str, tmp_path: Path) -> None:
-    (tmp_path / ".envrc").touch()
-    assert (kept_from(line, ".", tmp_path, survey(tmp_path)).read_only == ()) is LINES[line]
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda each: f"{each.program}, {each.patterns[0]}")
