@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 LONGEST_LINE = 20_000
 _DEEPEST_SCRIPT = 4
+# Of commands that start another: `sudo env nice time x`.
+_DEEPEST_WRAPPER = 8
 _MOST_TEXTS = 20
+_MOST_BRACKETS = 1_500
 _DEEPEST_TREE = 100
 # Tabs and line ends apart, no control character; and no space that only some readers take for one.
 _STRANGE = re.compile(
@@ -100,18 +103,20 @@ def parsed(line: str) -> ParsedLine:
 
 @lru_cache(maxsize=128)
 def _parsed(line: str, depth: int) -> ParsedLine:
-    # The grammar's reader takes time by the square of unfinished texts in a line.
-    if line.count("<<") > _MOST_TEXTS or depth > _DEEPEST_SCRIPT:
+    # The grammar's reader takes time by the square of unfinished texts, and of brackets, in a line.
+    is_long_to_read = line.count("<<") > _MOST_TEXTS or sum(map(line.count, "([]")) > _MOST_BRACKETS
+    if is_long_to_read or depth > _DEEPEST_SCRIPT:
         return ParsedLine()
     source = line.encode("utf-8", "surrogatepass")
     root = _parser().parse(source).root_node
     reading = _Reading(source, depth)
     reading.read(root)
-    strange = _STRANGE.search(line) or not is_sound(root, source)
+    # What is nested deeper than is read is not looked at either.
+    understood = reading.understood and not _STRANGE.search(line) and is_sound(root, source)
     goes_to = _first_folder(line, root) if len(reading.commands) > 1 else None
     return ParsedLine(
         tuple(reading.commands),
-        reading.understood and not strange,
+        understood,
         tuple(reading.redirections),
         reading.sets_variables,
         goes_to,
@@ -170,8 +175,8 @@ class _Reading:
             return
         self.commands.append(self._unwrapped(Command(words, sources), declares=node.type == "declaration_command"))
 
-    def _unwrapped(self, command: Command, *, declares: bool = False) -> Command:
-        if not command.words or command.words[0] is None:
+    def _unwrapped(self, command: Command, level: int = 0, *, declares: bool = False) -> Command:
+        if level > _DEEPEST_WRAPPER or not command.words or command.words[0] is None:
             self.understood = False
             return command
         if not is_read_plainly(command.words, command.sources, declares=declares):
@@ -198,7 +203,7 @@ class _Reading:
             case Words():
                 sources = command.sources[inner.at : inner.at + len(inner.words)]
                 sources += ("…",) * (len(inner.words) - len(sources))
-                carried = self._unwrapped(Command(inner.words, sources))
+                carried = self._unwrapped(Command(inner.words, sources), level + 1)
                 carries = (*command.carries, carried)
                 return replace(
                     command, carries=carries, carries_at=inner.at, is_transparent=inner.is_transparent and is_own

@@ -31,6 +31,7 @@ _DECLARING: Mapping[str, str] = {
 }
 _READ_OPTION = re.compile(r"-[rse]*([dnNtup]?)")
 _JOB = re.compile(r"-[fn]+|[0-9]+|%[0-9%+-]")
+_DEEPEST_TEST = 9
 _SETTINGS = re.compile(r"[-+][eufxvCnm]*(o?)")
 # They go elsewhere; what follows them in the line runs there.
 _MOVING = listed("cd pushd popd chroot")
@@ -95,12 +96,14 @@ def changes_folder(words: Words) -> bool:
     return any(each.startswith("--ch") or any(letter in each for letter in letters) for each in options)
 
 
-def _units(node: "Node") -> list["Node"] | None:
-    """Words and operators in their order, the brackets among them; None where there is anything else."""
+def _units(node: "Node", level: int = 0) -> list["Node"] | None:
+    """Words and operators in their order, the brackets among them; None where there is anything else, or too much."""
+    if level > _DEEPEST_TEST:
+        return None
     found: list[Node] = []
     for child in node.children:
         if child.type in {"unary_expression", "binary_expression", "negated_expression"}:
-            inside = _units(child)
+            inside = _units(child, level + 1)
             if inside is None:
                 return None
             found += inside

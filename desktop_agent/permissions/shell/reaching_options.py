@@ -21,10 +21,10 @@ _NO_OPTION = re.compile(r"[\w./~][^$`]*")
 # Names of which some letters are left open, and no part of which may become `..`.
 _ONE_OF = r"\{\w[\w-]*(?:,\w[\w-]*)*\}"
 _STAYS_INSIDE = re.compile(rf"(?!.*/\.)(?:\./)?\w(?:[\w./*?-]|{_ONE_OF})*|[*?][\w.*?-]*")
+_OF_VERSIONS = ".0123456789"
 # An option and, in the same word, a path.
 _GLUED_WAY_OUT = re.compile(r"-\w+?(?:[/~]|\.\.(?:/|$))")
 _LONG_OPTION = re.compile(r"^--[\w-]+=")
-_VERSION = re.compile(r"[-.]?\d[\d.]*$")
 
 
 def reaches_further(words: Sequence[str | None], sources: Sequence[str], seen: int) -> bool:
@@ -84,13 +84,22 @@ def known_name(word: str) -> str:
 def names_of(word: str) -> tuple[str, ...]:
     """What a program may be called, apart from its folder, its version, and the platform that it is for."""
     name = program_name(word)
-    plain = _VERSION.sub("", name)
+    plain = _without_version(name)
     return name, plain, plain.rpartition("-")[2]
 
 
 def is_name_inside(source: str) -> bool:
     """Whether a word that is no literal text can only become names below the folder, also behind a long option."""
     return _STAYS_INSIDE.fullmatch(_LONG_OPTION.sub("", source)) is not None
+
+
+def _without_version(name: str) -> str:
+    """Without the digits and points at its end, of which the first is a digit, nor a sign before these."""
+    version = name[len(name.rstrip(_OF_VERSIONS)) :].lstrip(".")
+    if not version:
+        return name
+    plain = name.removesuffix(version)
+    return plain[:-1] if plain.endswith(("-", ".")) else plain
 
 
 def _known(words: Sequence[str | None], seen: int) -> tuple[Harmless | None, int]:

@@ -306,6 +306,10 @@ NOT_UNDERSTOOD = [
     "declare SECONDS=$x",
     "readonly RANDOM=$x",
     "(" * 500,
+    "time " * 3_999 + "ls",
+    "env " * 4_900 + "ls",
+    "[[ " + "-I a " * 3_900 + "]]",
+    "bash -c '" + "nohup " * 3_000 + "'",
     "a" * (LONGEST_LINE + 1),
     'bash -c \'bash -c "bash -c \\"bash -c \\\\\\"bash -c \\\\\\\\\\\\\\"a\\\\\\\\\\\\\\"\\\\\\"\\""\'',
 ]
@@ -376,3 +380,10 @@ def test_a_line_that_is_too_long_is_not_remembered() -> None:
     for length in range(1, 20):
         assert not parsed("a" * (LONGEST_LINE + length)).understood
     assert commands._parsed.cache_info().currsize == known
+
+
+@pytest.mark.parametrize("line", ["x=(" * 6_000, "ls " + "@(a)" * 4_000, "ls " + "a[1]" * 4_000, "((1))" * 3_000])
+def test_what_would_be_long_to_read_is_not_read(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "_parser", lambda: pytest.fail("It is read."))
+    commands._parsed.cache_clear()
+    assert parsed(line) == commands.ParsedLine()
