@@ -20,7 +20,7 @@ _Word = tuple[str | None, str]
 _NO_OPTION = re.compile(r"[\w./~][^$`]*")
 # Names of which some letters are left open, and no part of which may become `..`.
 _ONE_OF = r"\{\w[\w-]*(?:,\w[\w-]*)*\}"
-_STAYS_INSIDE = re.compile(rf"(?!.*/\.)(?:\./)?\w(?:[\w./*?-]|{_ONE_OF})*|[*?][\w.*?-]*")
+_STAYS_INSIDE = re.compile(rf"(?!.*/\.)(?:\./)?(?:\w(?:[\w./*?-]|{_ONE_OF})*|[*?][\w.*?-]*)")
 _OF_VERSIONS = ".0123456789"
 # An option and, in the same word, a path.
 _GLUED_WAY_OUT = re.compile(r"-\w+?(?:[/~]|\.\.(?:/|$))")
