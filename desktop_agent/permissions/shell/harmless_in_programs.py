@@ -81,7 +81,7 @@ _DOTNET = Harmless(
     passes_on=True,
 )
 # With these a program of theirs reads files of any name, which it may put together.
-_READS_MORE = re.compile(r"(?<![.\w\"])(?:import|include|(?:(?:str|xml|props|base64)_?)?load)")
+_READS_MORE = re.compile(r"(?<![.\w\"])(?:import|include|eval|(?:(?:str|xml|props|base64)_?)?load)")
 _QUIETLY = harmless("qv", "", "quiet verbose")
 _GOALS = Harmless("q", long=listed("quiet"), operands=0)
 

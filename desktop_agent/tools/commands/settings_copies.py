@@ -97,6 +97,8 @@ def _toml(value: Any) -> str:
         return "[" + ", ".join(map(_toml, cast("list[Any]", value))) + "]"
     if isinstance(value, date | time):
         return value.isoformat()
+    if isinstance(value, float):
+        return repr(value)
     # TOML wants this one escaped, JSON does not.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 

@@ -280,6 +280,8 @@ BETWEEN = record(0x14, b"\x01"), record(0x17, bytes(40)), record(0x15, b"\x01\x5
         *((FIRST + each, SECOND) for each in (*BETWEEN, b"".join(BETWEEN))),
         *((FIRST, cut(SECOND, *places)) for places in ([1], [2, 4], [5], range(10, 100, 10))),
         (FIRST + FIRST, SECOND),
+        # Servers take any later version.
+        (FIRST, SECOND[:9] + b"\x04" + SECOND[10:]),
         (client_hello(None), SECOND),
     ],
 )

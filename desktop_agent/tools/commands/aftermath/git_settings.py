@@ -95,12 +95,13 @@ def programs(settings: tuple[Setting, ...], top: Path) -> Iterator[Path]:
     """Files that git would run because a setting names them, there or not; also what interpreters are given to run.
 
     The settings that git runs are many, and those that name other files are few. A word without a slash is a file only
-    where there is one.
+    where there is one, and behind another word: the first is looked up among the programs of the system.
     """
     for name, value in settings:
-        for word in _BETWEEN.split(value) if name not in _NO_PROGRAMS else ():
+        words = filter(None, _BETWEEN.split(value)) if name not in _NO_PROGRAMS else ()
+        for position, word in enumerate(words):
             place = top / from_home(word)
-            if word and ("/" in word or is_file(place)):
+            if "/" in word or (position > 0 and is_file(place)):
                 yield place
 
 

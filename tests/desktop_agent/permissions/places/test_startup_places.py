@@ -142,7 +142,7 @@ def test_settings_that_name_no_program(home: Path) -> None:
     settings = (
         "[commit]\n\ttemplate = a/b\n[core]\n\texcludesFile = a/b\n[blame]\n\tignoreRevsFile = .a\n"
         '[remote "x"]\n\turl = ../a/b\n[branch "x"]\n\tmerge = refs/heads/a\n[user]\n\tname = .a\n'
-        "[alias]\n\tst = status -s\n[pull]\n\trebase = true\n"
+        "[alias]\n\tst = status -s\n[pull]\n\trebase = true\n[init]\n\tdefaultBranch = .a\n"
     )
     work = repository(home / "work", settings)
     (work / ".a").touch()

@@ -247,6 +247,7 @@ def test_settings_of_git_that_include_themselves_are_copied_once(handed: Callabl
         (".cargo/config.toml", "# ------------------\n# At home\nbuild.jobs = 2\n", "as it is"),
         (".cargo/config.toml", "# my old one, hush_0123456789ab\nbuild.jobs = 2\n", None),
         (".cargo/config.toml", "[target.\"😀\\\"\\\\é\\u007F\"]\nlinker = '\"\\😀'\n[env]\nX = 'hush'\n", None),
+        (".cargo/config.toml", "build.jobs = inf\n[env]\nX = 'hush'\n", None),
         (".cargo/config.toml", "[env\nX = 'hush'\n", "not at all"),
         (".config/go/env", "GOFLAGS=-mod=mod\n# GOARCH=hush\nGOAUTH=hush\n", None),
         (".config/uv/uv.toml", "exclude-newer = 2026-01-01\n[[index]]\nurl = 'https://x:hush@example.org'\n", None),
