@@ -319,7 +319,7 @@ def _is_comment(node: "Node", source: bytes) -> bool:
 def _ends_where_it_says(node: "Node", source: bytes) -> bool:
     parts = {each.type: text_of(each, source) for each in node.named_children}
     start = _PLAIN_DELIMITER.fullmatch(parts.get("heredoc_start", ""))
-    if not _PIECES.isdisjoint(parts):
+    if not _WITHIN_ONE_WORD.isdisjoint(parts):
         # Words that stand behind the delimiter belong to the command.
         return False
     if start is None or parts.get("heredoc_end", "").strip() != start[2] or "heredoc_body" not in parts:

@@ -171,6 +171,7 @@ NOT_UNDERSTOOD = [
     "test -v 'a[$(b)]'",
     "printf -v 'a[$(b)]' x",
     "printf -vf -v z* x",
+    "a <<EOF {1..3}\nEOF",
     "_= a",
     "_=b a",
     "_+=b a",
