@@ -146,7 +146,7 @@ def test_the_window_opens_it_by_its_keys(on_screen):
         assert page.ways.find_bar.isVisible()
         field = screen.find(QLineEdit, "Find in conversation")
         field.setText("needle")
-        assert page.ways.find_bar._found.total == 2
+        await until(lambda: page.ways.find_bar._found.total == 2)
         screen.action("Find next").trigger()
         assert page.ways.find_bar._found.current == 2
         screen.action("Find previous").trigger()
