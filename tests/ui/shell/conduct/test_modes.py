@@ -313,6 +313,8 @@ def test_the_mode_is_chosen_in_the_dialog_and_the_calls_that_it_decides_leave_it
         dialog = await two_wait(screen, tmp_path)
         button = in_dialog(dialog)
         assert button.text().strip() == "Default mode"
+        # Keys are heard once the dialog has them.
+        await until(lambda: dialog.isActiveWindow() and not dialog.is_guarding)
         QTest.keyClick(dialog, Qt.Key.Key_M, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
         menu = button.findChild(QMenu)
         assert menu.isVisible()
