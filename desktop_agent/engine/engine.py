@@ -356,10 +356,10 @@ class Engine:
         folder, which = _folder(record), self._defaults.toolset
         workspace = Workspace(folder) if folder else None
         # Late: nothing of the tools is needed before the first question.
-        from desktop_agent.permissions.shell.checking_out import checks_out
+        from desktop_agent.permissions.shell.git_checkout import is_checkout
         from desktop_agent.tools.toolsets import builtin_tools
 
-        fixed = ToolRegistry(builtin_tools(workspace, which, (self.folder,), self._private_hosts, checks_out))
+        fixed = ToolRegistry(builtin_tools(workspace, which, (self.folder,), self._private_hosts, is_checkout))
         return LiveTools(fixed, lambda: chosen(which, self.mcp.tools(folder)))
 
     async def demo_workspace(self) -> Path:

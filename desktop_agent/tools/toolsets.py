@@ -33,12 +33,12 @@ def builtin_tools(
     which: Which,
     own_folders: tuple[Path, ...] = (),
     private_hosts: Callable[[], frozenset[str]] = _no_hosts,
-    checks_out: Callable[[str, str], bool] = lambda _line, _workspace: False,
+    is_checkout: Callable[[str, str], bool] = lambda _line, _workspace: False,
 ) -> tuple[AnyTool, ...]:
     """`none`: no tool. `read`: those that only read, with a workspace also its files. `all`: those that change too.
 
     `own_folders`: where this program keeps its data, which no command may read. `private_hosts` are those on this
-    machine and in private networks that pages and commands may come to. `checks_out` is as in `run_command`.
+    machine and in private networks that pages and commands may come to. `is_checkout` is as in `run_command`.
     """
     if which == "none":
         return ()
@@ -46,7 +46,7 @@ def builtin_tools(
     if workspace is None:
         return anywhere
     reading = (*anywhere, *_reading(workspace))
-    return (*reading, *_changing(workspace, own_folders, private_hosts, checks_out)) if which == "all" else reading
+    return (*reading, *_changing(workspace, own_folders, private_hosts, is_checkout)) if which == "all" else reading
 
 
 def _reading(workspace: Workspace) -> tuple[AnyTool, ...]:
@@ -63,10 +63,10 @@ def _changing(
     workspace: Workspace,
     own_folders: tuple[Path, ...],
     private_hosts: Callable[[], frozenset[str]],
-    checks_out: Callable[[str, str], bool],
+    is_checkout: Callable[[str, str], bool],
 ) -> tuple[AnyTool, ...]:
     files = (write_file(workspace), edit_file(workspace), move_file(workspace), delete_file(workspace))
     # Windows has no shell that the program can read the lines of.
     if os.name == "nt":
         return files
-    return (*files, run_command(workspace, own_folders, private_hosts, checks_out=checks_out))
+    return (*files, run_command(workspace, own_folders, private_hosts, is_checkout=is_checkout))

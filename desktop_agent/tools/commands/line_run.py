@@ -54,17 +54,17 @@ def setting_of(
     way: Confinement,
     network: GrantedNetwork | None = None,
     *,
-    checks_out: bool = False,
+    is_checkout: bool = False,
 ) -> Setting:
     """The workspace is the first, and the line's own temporary folder the last of what it may write.
 
-    The line is the last word of `argv`. One that `checks_out` may write every startup file of the workspace.
+    The line is the last word of `argv`. One that `is_checkout` may write every startup file of the workspace.
     """
     workspace, temporary = bounds.writable[0], bounds.writable[-1]
     before = before_command(workspace, temporary.stat().st_ctime_ns, with_programs=bool(way.name))
     if (of_git := before.guarded) is not None:
         runs_in = folder.relative_to(workspace).as_posix()
-        kept = Kept() if checks_out else kept_from(argv[-1], runs_in, workspace, before.seen)
+        kept = Kept() if is_checkout else kept_from(argv[-1], runs_in, workspace, before.seen)
         pinned = tuple(dict.fromkeys((*of_git.pinned, *kept.pinned)))
         bounds = replace(bounds, read_only=(*of_git.files, *of_git.folders, *kept.read_only), pinned=pinned)
     if network is not None:

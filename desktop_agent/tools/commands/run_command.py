@@ -84,15 +84,15 @@ def run_command(
     *,
     confinement: Callable[[], Confinement] = offered,
     resolve: "Resolver | None" = None,
-    checks_out: Callable[[str, str], bool] = lambda _line, _workspace: False,
+    is_checkout: Callable[[str, str], bool] = lambda _line, _workspace: False,
 ) -> Tool[RunCommandInput]:
     """Make the tool for a workspace. `own_folders`: where this program keeps its data, which no command may read.
 
     `private_hosts` are names that may lead into a private network; `resolve` finds the addresses of hosts.
-    `checks_out` says of a line in a workspace whether it may write every startup file there, as git does with what it
+    `is_checkout` says of a line in a workspace whether it may write every startup file there, as git does with what it
     tracks.
     """
-    commands = _Commands(workspace, own_folders, private_hosts, confinement, resolve, checks_out)
+    commands = _Commands(workspace, own_folders, private_hosts, confinement, resolve, is_checkout)
     return Tool(
         name="run_command",
         description=_DESCRIPTION,
@@ -117,7 +117,7 @@ class _Commands:
     private_hosts: Callable[[], frozenset[str]]
     confinement: Callable[[], Confinement]
     resolve: "Resolver | None"
-    checks_out: Callable[[str, str], bool]
+    is_checkout: Callable[[str, str], bool]
 
     async def run(self, wanted: RunCommandInput, call: RunningCall) -> tuple[Text, ...]:
         call.so_far(_NOT_STARTED)
@@ -168,9 +168,9 @@ class _Commands:
         environment |= dict(bounds.variables)
         if network is not None:
             environment |= proxy_environment(wanted.hosts)
-        checks_out = self.checks_out(wanted.command, str(self.workspace.folder))
+        is_checkout = self.is_checkout(wanted.command, str(self.workspace.folder))
         argv = (_shell(), "-c", wanted.command)
-        return setting_of(argv, folder, environment, bounds, way, network, checks_out=checks_out)
+        return setting_of(argv, folder, environment, bounds, way, network, is_checkout=is_checkout)
 
     def _look(self, wanted: RunCommandInput) -> Preview:
         folder, way = _folder(self.workspace, wanted.folder), self.confinement()

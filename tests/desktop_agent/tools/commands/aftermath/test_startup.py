@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.permissions.shell.checking_out import checks_out
+from desktop_agent.permissions.shell.git_checkout import is_checkout
 from desktop_agent.tools.commands.aftermath.startup import kept_from, startup_words, state_of_startup
 from desktop_agent.tools.commands.aftermath.survey import survey
 from desktop_agent.tools.commands.confinement import Confinement
@@ -40,7 +40,7 @@ class Desk:
     def __init__(self, workspace: Workspace, confinement: Confinement) -> None:
         self.folder = workspace.folder
         self.holds = confinement.name == "bubblewrap"
-        self._tool = run_command(workspace, confinement=lambda: confinement, checks_out=checks_out)
+        self._tool = run_command(workspace, confinement=lambda: confinement, is_checkout=is_checkout)
 
     async def run(self, line: str, folder: str = ".") -> str:
         wanted = self._tool.checked({"command": line, "folder": folder})

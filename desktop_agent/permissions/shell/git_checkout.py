@@ -1,6 +1,6 @@
-"""Lines that bring files of a repository back to what they were, or to what they are elsewhere.
+"""Whether a line checks out files: git, or another version control, writes over files of the working tree.
 
-What these write may be any file that the repository tracks, whether the line names it or not.
+Any file that the repository tracks may be written then, whether the line names it or not.
 """
 
 from collections.abc import Sequence
@@ -19,17 +19,17 @@ _OF_HOSTS = listed("checkout clone sync")
 _VALUED = listed("-C -c --git-dir --work-tree --namespace --config-env")
 
 
-def checks_out(line: str, workspace: str) -> bool:
+def is_checkout(line: str, workspace: str) -> bool:
     """Whether a command that stands in the line, and not in its texts and comments, checks out files.
 
     So too in a line that is not understood: of that a person was asked, and has seen its commands.
     """
     return any(
-        _checks_out(each.words) and not is_read_only_beside_others(each, workspace) for each in parsed(line).commands
+        _is_checkout(each.words) and not is_read_only_beside_others(each, workspace) for each in parsed(line).commands
     )
 
 
-def _checks_out(words: Sequence[str | None]) -> bool:
+def _is_checkout(words: Sequence[str | None]) -> bool:
     name = program_name(words[0] or "") if words else ""
     if name in {"gh", "glab"}:
         return words[2:3] != () and words[2] in _OF_HOSTS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from desktop_agent.permissions.shell.checking_out import checks_out
+from desktop_agent.permissions.shell.git_checkout import is_checkout
 
 LINES = {
     "git checkout main": True,
@@ -45,4 +45,4 @@ LINES = {
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("line", LINES, ids=range(len(LINES)))
 def test_which_lines_check_out(line: str) -> None:
-    assert checks_out(line, "/work") is LINES[line]
+    assert is_checkout(line, "/work") is LINES[line]
