@@ -1,4 +1,5 @@
 # make run     set up what the window needs, and open it
+# make check   the linters and the quick tests of what was changed, in less than 90 seconds; ARGS=--all: all quick ones
 # make test    set up what the tests need, and run every check
 # The others: lint format docs bench fuzz shell-differential invariants soak llama-server gallery package package-check lock clean
 
@@ -12,7 +13,7 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 -
 # What the program is made of; the library alone needs less.
 PROGRAM := --extra window --extra mcp --extra web
 
-.PHONY: run test lint format docs bench fuzz shell-differential invariants soak llama-server gallery package package-check lock clean setup-run setup-test setup-package
+.PHONY: run test check lint format docs bench fuzz shell-differential invariants soak llama-server gallery package package-check lock clean setup-run setup-test setup-package
 .NOTPARALLEL:
 
 run: setup-run
@@ -22,6 +23,10 @@ run: setup-run
 JOBS := 3
 test: setup-test lint
 	@$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(ARGS)
+
+# Which tests belong to a change: tests/frame/check.py.
+check: setup-test
+	@$(BIN)/python -m tests.frame.check $(ARGS)
 
 lint: setup-test
 	@packaging/step.sh "ruff check" $(BIN)/ruff check --quiet .

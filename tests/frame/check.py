@@ -1,0 +1,137 @@
+"""The checks that end within 90 seconds: the linters, and the tests of what was changed.
+
+    python -m tests.frame.check [--all] [--list]
+    python -m tests.frame.check --measured LOG
+
+Changed is what differs from the branch that this one follows, or from the last commit where it follows none, and files
+that git does not know yet. Tests mirror the source tree: those of a module are in the same folder below `tests`.
+Where nothing was changed, or much, or something that all depends on, these are all quick tests of the runtime.
+
+Files that take longer than QUICK are in slow_tests.toml. They are left out, unless they were changed themselves or are
+named after a module that was; of the others in the same folders, as many run as there is ROOM for. `--measured` writes
+that table anew from what `pytest --durations=0 --durations-min=0.005` said.
+"""
+
+import re
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SLOW = Path(__file__).with_name("slow_tests.toml")
+QUICK = 1.0
+"""Seconds that a file of tests may take."""
+ROOM = 60.0
+"""Seconds that the slow files in the folders of a change may take together, the quickest first."""
+MOST_FOLDERS = 8
+"""A change in more folders is one of everything."""
+ALWAYS = ("tests/data_folder", "tests/frame/test_stranger.py")
+ALL = ("tests/desktop_agent", *ALWAYS)
+DOCUMENTS = "tests/frame/test_documents.py"
+PACKAGES = ("desktop_agent", "ui")
+LINTERS = {
+    "ruff check": ("ruff", "check", "--quiet", "."),
+    "ruff format": ("ruff", "format", "--quiet", "--check", "."),
+    "types": ("basedpyright",),
+    "contracts": ("lint-imports", "--no-cache"),
+    "sizes": ("python", "-m", "tests.frame.budgets"),
+}
+
+
+def git(*arguments: str) -> list[str]:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.split("\n")[:-1]
+
+
+def changed_files() -> list[str]:
+    base = git("merge-base", "HEAD", "@{upstream}") or ["HEAD"]
+    return [*git("diff", "--name-only", *base), *git("ls-files", "--others", "--exclude-standard")]
+
+
+def belonging_to(file: str, root: Path = ROOT) -> set[str] | None:
+    """The files and folders of tests that belong to a file; None where these are all."""
+    path = Path(file)
+    top = path.parts[0]
+    if path.suffix == ".md" or top == "docs":
+        return {DOCUMENTS}
+    if top == "tests":
+        if path.name.startswith("test_"):
+            return {file} if (root / file).exists() else set()
+        return {path.parent.as_posix()} if any((root / path.parent).glob("test_*.py")) else None
+    if top not in PACKAGES:
+        return None
+    folder = Path("tests", path.parent)
+    while not any((root / folder).glob("test_*.py")):
+        folder = folder.parent
+        if len(folder.parts) < 3:
+            return None
+    named = folder / f"test_{path.stem.removeprefix('_')}.py"
+    return {each.as_posix() for each in (folder, named) if (root / each).exists()}
+
+
+def chosen(changed: Iterable[str], slow: Mapping[str, float], root: Path = ROOT) -> list[str]:
+    """The files of tests to be run for these changes."""
+    belonging = [belonging_to(file, root) for file in changed]
+    places = {place for each in belonging for place in each or ()}
+    named = {place for place in places if place.endswith(".py")}
+    if not places or None in belonging or len(places - named) > MOST_FOLDERS:
+        return sorted({*named, *quick(ALL, slow, root)})
+    theirs = {file: slow[file] for file in {*quick(places, (), root)} & slow.keys() - named}
+    order = sorted(theirs, key=theirs.__getitem__)
+    fitting = [
+        file for file, seconds in zip(order, accumulate(theirs[file] for file in order), strict=True) if seconds <= ROOM
+    ]
+    return sorted({*named, *fitting, *quick({*places, *ALWAYS}, slow, root)})
+
+
+def quick(places: Iterable[str], slow: Iterable[str], root: Path = ROOT) -> list[str]:
+    """The files in these folders, or these files, but for the slow ones."""
+    files: set[str] = set()
+    for place in places:
+        below = [root / place] if place.endswith(".py") else (root / place).rglob("test_*.py")
+        files |= {each.relative_to(root).as_posix() for each in below}
+    return sorted(files - set(slow))
+
+
+def slow_files() -> dict[str, float]:
+    return tomllib.loads(SLOW.read_text(encoding="utf-8"))["seconds"]
+
+
+def measured(log: str) -> str:
+    """The table of files that take long, from the durations of their tests."""
+    seconds: Counter[str] = Counter()
+    for took, file in re.findall(r"^\s*([\d.]+)s (?:call|setup|teardown)\s+(\S+?)::", log, re.MULTILINE):
+        seconds[file] += float(took)
+    lines = [f'"{file}" = {took:.0f}' for file, took in sorted(seconds.items()) if took > QUICK]
+    return f"# Files of tests that take more than {QUICK:g} s: python -m tests.frame.check --measured\n[seconds]\n" + (
+        "".join(f"{line}\n" for line in lines)
+    )
+
+
+def main(arguments: list[str]) -> int:
+    """Linters beside the tests: most tests wait for half of their time."""
+    if arguments[:1] == ["--measured"]:
+        SLOW.write_text(measured(Path(arguments[1]).read_text(encoding="utf-8")), encoding="utf-8")
+        return 0
+    files = chosen(() if "--all" in arguments else changed_files(), slow_files())
+    if "--list" in arguments:
+        sys.stdout.write("".join(f"{file}\n" for file in files))
+        return 0
+    programs = Path(sys.executable).parent
+    linters = [
+        subprocess.Popen([ROOT / "packaging/step.sh", name, programs / command[0], *command[1:]], cwd=ROOT)
+        for name, command in LINTERS.items()
+    ]
+    sys.stdout.write(f"tests: {len(files)} files\n")
+    sys.stdout.flush()
+    pytest = [sys.executable, "-m", "pytest", "-q", "--numprocesses", "2", "--dist", "loadfile", *files]
+    codes = [subprocess.run(pytest, cwd=ROOT, check=False).returncode, *(each.wait() for each in linters)]
+    return int(any(codes))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
