@@ -146,7 +146,7 @@ __all__ = [  # noqa: RUF022
     "collect_text", "query", "run", "tool",
 ]
 
-_PLACES = {
+_MODULES = {
     "agent.conduct.questions": ("Question",),
     "faces.backing.stopping": ("InterruptHandle",),
     "faces.backing.streaming": ("EventStream",),
@@ -236,15 +236,15 @@ _PLACES = {
     "vocabulary.usage": ("Usage",),
 }
 # fmt: on
-_PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
+_MODULE_OF = {name: place for place, names in _MODULES.items() for name in names}
 
 
 if not TYPE_CHECKING:
     # Checkers would take it as an answer to every name.
     def __getattr__(name: str) -> Any:
-        if name not in _PLACE_OF:
+        if name not in _MODULE_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{__name__}.{_PLACE_OF[name]}"), name)
+        value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
         globals()[name] = value
         return value
 

@@ -13,8 +13,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run `ask` or `check`; returns the exit code. Without a command it says how to ask, and how to get the window."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] not in (["ask"], ["check"]):
-        return _without_command(words)
-    listen = _leave_at_once()
+        return _print_usage(words)
+    listen = _exit_on_interrupt()
     if words[0] == "check":
         from desktop_agent.faces.check import run_check
 
@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _INTERRUPTED
 
 
-def _without_command(words: Sequence[str]) -> int:
+def _print_usage(words: Sequence[str]) -> int:
     """The window is a program of its own, above this one: it is not started from here."""
     from desktop_agent.faces.arguments import parse_window_arguments
 
@@ -43,7 +43,7 @@ def _without_command(words: Sequence[str]) -> int:
     return 2
 
 
-def _leave_at_once() -> Callable[[], None]:
+def _exit_on_interrupt() -> Callable[[], None]:
     """Ctrl+C while the program still loads just ends it; returns what undoes this.
 
     An exception there could come in the middle of a library that makes another one of it.

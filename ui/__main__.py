@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from desktop_agent.faces.arguments import Place
+    from desktop_agent.faces.arguments import LaunchOptions
     from ui.shell.start.early_signals import EarlySignals
-    from ui.shell.start.front import Front
+    from ui.shell.start.front import StartupWindow
 
 _CHILDREN = {
     "colouring": "ui.transcript.blocks.colouring.child",
@@ -22,10 +22,15 @@ _CHILDREN = {
 """What `ui.transcript.child_start` and `desktop_agent.tools.processes.own_part` start."""
 
 
-BEHIND = ("desktop_agent.engine.engine", "desktop_agent.engine.reopening", "markdown_it", "mdit_py_plugins.footnote")
+BACKGROUND_IMPORTS = (
+    "desktop_agent.engine.engine",
+    "desktop_agent.engine.reopening",
+    "markdown_it",
+    "mdit_py_plugins.footnote",
+)
 """What has no Qt, and is imported in a thread after the first paint."""
 
-SLICES = (
+SLICED_IMPORTS = (
     "ui.sidebar.conversation_rows",
     "ui.transcript.markdown.stream",
     "ui.transcript.look",
@@ -45,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Start what the command line asks for; returns the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["--child"] and words[1:] and words[1] in _CHILDREN:
-        return _child(_CHILDREN[words[1]])
+        return _run_child(_CHILDREN[words[1]])
     if words[:1] in (["ask"], ["check"]):
         from desktop_agent.__main__ import main as headless
 
@@ -55,30 +60,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     signals = EarlySignals()
     from desktop_agent.faces.arguments import parse_window_arguments
 
-    return _window(parse_window_arguments(words), signals)
+    return _run_window(parse_window_arguments(words), signals)
 
 
-def _child(name: str) -> int:
+def _run_child(name: str) -> int:
     # Run by its path in an isolated interpreter, this file does not know the folder that it lies in.
     sys.path.insert(0, str(Path(__file__).parents[1]))
     return int(importlib.import_module(name).main() or 0)
 
 
-def _window(place: "Place", early: "EarlySignals") -> int:
+def _run_window(place: "LaunchOptions", early: "EarlySignals") -> int:
     """Open the window and stay until it is closed; returns the exit code (2: there is no screen)."""
     # What modules hold lives as long as the program: looking through it for garbage, now or later, would find none.
     gc.disable()
-    from ui.shell.start.plain_imports import without_features
+    from ui.shell.start.plain_imports import remove_feature_import_hook
 
     importlib.import_module("PySide6.QtWidgets")
-    without_features()
+    remove_feature_import_hook()
     from desktop_agent.storage.paths import data_folder
     from desktop_agent.vocabulary.errors import AgentError
     from ui.bridge.single_instance import SingleInstance
     from ui.look.theme import ThemeSource
     from ui.shell.start.display import NO_DISPLAY, has_display, open_application
-    from ui.shell.start.first_loop import run_first
-    from ui.shell.start.front import Front
+    from ui.shell.start.first_loop import run_until_painted
+    from ui.shell.start.front import StartupWindow
 
     if not has_display():
         sys.stderr.write(NO_DISPLAY)
@@ -93,60 +98,64 @@ def _window(place: "Place", early: "EarlySignals") -> int:
     if not instance.is_first():
         sys.stderr.write(f"{instance.sentence}\n")
         return 0 if instance.is_raised else 1
-    front = Front(app, ThemeSource(), folder)
+    front = StartupWindow(app, ThemeSource(), folder)
     instance.raise_requested.connect(front.raise_window)
     try:
-        if early.came:
+        if early.received:
             return 0
-        run_first(front)
-        from ui.bridge.loop import run
+        run_until_painted(front)
+        from ui.bridge.loop import run_event_loop
 
-        return run(app, lambda: _whole(front, place, folder, early))
+        return run_event_loop(app, lambda: _run_behind_window(front, place, folder, early))
     finally:
         instance.close()
 
 
-async def _whole(front: "Front", place: "Place", folder: Path, early: "EarlySignals") -> int:
+async def _run_behind_window(
+    front: "StartupWindow", place: "LaunchOptions", folder: Path, early: "EarlySignals"
+) -> int:
     """What is behind the window, from its first paint to the end of the program."""
-    from ui.bridge.end_signals import EndSignals
+    from ui.bridge.end_signals import TerminationSignals
 
-    signals = EndSignals(front.app)
-    signals.end_requested.connect(front.end_unasked)
-    if early.came:
-        front.end_unasked()
+    signals = TerminationSignals(front.app)
+    signals.end_requested.connect(front.end_without_asking)
+    if early.received:
+        front.end_without_asking()
     try:
-        if not await _loaded(front):
+        if not await _load(front):
             return 1
-        if front.can_leave:
+        if front.can_close:
             front.leave()
             return 0
         gc.freeze()
         gc.enable()
-        from ui.app import stay
+        from ui.app import run_app
 
-        return await stay(front, place, folder)
+        return await run_app(front, place, folder)
     finally:
         signals.close()
 
 
-async def _loaded(front: "Front") -> bool:
+async def _load(front: "StartupWindow") -> bool:
     """Import what is behind the window, unless it is left before; whether it could be imported."""
-    from ui.shell.start.loading import load, load_in_slices
+    from ui.shell.start.loading import import_in_slices, import_in_thread
 
     try:
-        for room in BEHIND:
-            if not front.can_leave:
-                await load(room)
-        await load_in_slices(SLICES, lambda: front.can_leave)
+        for room in BACKGROUND_IMPORTS:
+            if not front.can_close:
+                await import_in_thread(room)
+        await import_in_slices(SLICED_IMPORTS, lambda: front.can_close)
     except Exception:  # noqa: BLE001  whatever a part that is missing or damaged raises
         import traceback
 
         from desktop_agent.vocabulary.errors import AgentError
-        from ui.shell.start.saying_why import say_why
+        from ui.shell.start.saying_why import show_startup_error
 
         traceback.print_exc()
         what = "Desktop Agent cannot start: a part of it is missing or damaged."
-        await say_why(front, AgentError(what, "Copy what you have written, close the window, and install it again."))
+        await show_startup_error(
+            front, AgentError(what, "Copy what you have written, close the window, and install it again.")
+        )
         return False
     return True
 

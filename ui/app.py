@@ -10,52 +10,52 @@ from PySide6.QtCore import QCoreApplication
 
 from desktop_agent.engine.connections import key_from_environment
 from desktop_agent.engine.engine import Engine, RunDefaults
-from desktop_agent.faces.arguments import API_KEY_VARIABLE, Place, program_version
+from desktop_agent.faces.arguments import API_KEY_VARIABLE, LaunchOptions, program_version
 from desktop_agent.vocabulary.errors import AgentError, RemedyAction, StorageFailed
 from desktop_agent.vocabulary.preferences import Preferences
-from ui.bridge.calls.rules import Rules
+from ui.bridge.calls.rules import PermissionRules
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.desktop_notifications import DesktopNotifications
-from ui.bridge.disk import Disk
-from ui.bridge.drafts import KeptDraft
+from ui.bridge.disk import DiskMonitor
+from ui.bridge.drafts import ComposerDraft
 from ui.bridge.frame_clock import FrameClock
-from ui.bridge.idle.garbage import Garbage
-from ui.bridge.leftover import Leftover
-from ui.bridge.library import Library
-from ui.bridge.mcp.asking import Asking
-from ui.bridge.mcp.notices import ServerNotices
-from ui.bridge.mcp.offers import Offers
-from ui.bridge.mcp.tool_servers import ToolServers
-from ui.bridge.pictures import Pictures
-from ui.bridge.servers import Servers
+from ui.bridge.idle.garbage import IdleGarbageCollector
+from ui.bridge.leftover import UnsavedContent
+from ui.bridge.library import ConversationLibrary
+from ui.bridge.mcp.asking import McpRequests
+from ui.bridge.mcp.notices import McpNotices
+from ui.bridge.mcp.offers import McpCatalog
+from ui.bridge.mcp.tool_servers import McpServerSettings
+from ui.bridge.pictures import PictureStore
+from ui.bridge.servers import ModelServers
 from ui.bridge.settings import Settings
-from ui.bridge.tasks import Tasks
+from ui.bridge.tasks import BackgroundTasks
 from ui.look.icons import app_icon
-from ui.shell.accessible_windows import mend_accessibility
-from ui.shell.actions import Actions
-from ui.shell.attention import Attention
+from ui.shell.accessible_windows import install_accessibility
+from ui.shell.actions import WindowActions
+from ui.shell.attention import ActivityNotifier
 from ui.shell.calls.approvals import ApprovalPresenter
-from ui.shell.closing import Closing
+from ui.shell.closing import CloseConfirmation
 from ui.shell.conversation_page import ConversationPage
-from ui.shell.disk_notices import DiskNotices
-from ui.shell.help.help import Help
-from ui.shell.kept_look import keep_look
-from ui.shell.mcp.at_work import ServersAtWork
-from ui.shell.palette.contents import Palette
-from ui.shell.settings import SettingsPresenter, reading_of
-from ui.shell.start.display import when_screen_is_lost
-from ui.shell.start.front import Front
-from ui.shell.start.loading import load
-from ui.shell.start.saying_why import say_why
+from ui.shell.disk_notices import DiskBanner
+from ui.shell.help.help import HelpPresenter
+from ui.shell.kept_look import save_appearance
+from ui.shell.mcp.at_work import McpPresenter
+from ui.shell.palette.contents import PalettePresenter
+from ui.shell.settings import SettingsPresenter, reading_style
+from ui.shell.start.display import on_display_lost
+from ui.shell.start.front import StartupWindow
+from ui.shell.start.loading import import_in_thread
+from ui.shell.start.saying_why import show_startup_error
 
 _log = logging.getLogger(__name__)
-_AT_ONCE = 10.0
+_EMERGENCY_SAVE_SECONDS = 10.0
 """Seconds in which all must be saved when the screen is lost: somebody may wait for the process to end."""
-_DRAWN = 0.3
+_PAINT_SECONDS = 0.3
 """Seconds after which a conversation that was opened is on the screen."""
 
 
-async def stay(front: Front, place: Place, folder: Path) -> int:
+async def run_app(front: StartupWindow, place: LaunchOptions, folder: Path) -> int:
     """Make what is behind the window, and stay until it is closed; returns the exit code."""
     defaults = RunDefaults(
         program="window",
@@ -70,14 +70,14 @@ async def stay(front: Front, place: Place, folder: Path) -> int:
         engine = await Engine.open(folder, defaults)
     except AgentError as error:
         _log.error("the data folder cannot be opened: %s", error)
-        await say_why(front, error)
+        await show_startup_error(front, error)
         return 1
-    desk = Desk(front, engine)
-    forget_screen = when_screen_is_lost(desk.save_at_once)
+    desk = AppController(front, engine)
+    forget_screen = on_display_lost(desk.save_immediately)
     try:
         if not front.is_ended:
             desk.begin(place)
-            await desk.stay()
+            await desk.wait_until_closed()
     finally:
         await desk.close()
         await engine.close()
@@ -85,118 +85,118 @@ async def stay(front: Front, place: Place, folder: Path) -> int:
     return await desk.exit_code()
 
 
-class Desk:
+class AppController:
     """The window and what stands between it and the engine."""
 
-    _lost_draft: KeptDraft | None = None
+    _lost_draft: ComposerDraft | None = None
 
-    def __init__(self, front: Front, engine: Engine) -> None:
+    def __init__(self, front: StartupWindow, engine: Engine) -> None:
         app, themes = front.app, front.themes
         self._front = front
         self._engine = engine
-        self._tasks = Tasks(self._on_problem)
+        self._tasks = BackgroundTasks(self._on_problem)
         clock = self._clock = FrameClock(app)
-        pictures = Pictures(engine.pictures)
-        self.library = Library(engine, clock, self._tasks, pictures, app)
-        self.servers = Servers(engine, self._tasks, app)
+        pictures = PictureStore(engine.pictures)
+        self.library = ConversationLibrary(engine, clock, self._tasks, pictures, app)
+        self.servers = ModelServers(engine, self._tasks, app)
         self.window = front.window
         page = ConversationPage(
             self.window.frame, self.window.banners, themes, self.library, self.servers, pictures, self._tasks
         )
-        self.window.furnish(page, ApprovalPresenter(themes, self._tasks, self.window), self.library, self.servers)
+        self.window.set_content(page, ApprovalPresenter(themes, self._tasks, self.window), self.library, self.servers)
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._garbage = Garbage(clock.tick, lambda: self.library.working, app)
+        self._garbage_collector = IdleGarbageCollector(clock.tick, lambda: self.library.working, app)
         settings = self._settings = Settings(engine, self._tasks, app)
         self._notifications = DesktopNotifications(self._tasks, app)
-        Attention(self.window, self.library, self._notifications, settings, front)
-        self._help = Help(themes, pictures, engine.folder, self.window)
-        palette = Palette(themes, self.window, self.library, self.servers)
-        disk = self._disk = Disk(engine, self._tasks, self.window)
+        ActivityNotifier(self.window, self.library, self._notifications, settings, front)
+        self._help = HelpPresenter(themes, pictures, engine.folder, self.window)
+        palette = PalettePresenter(themes, self.window, self.library, self.servers)
+        disk = self._disk = DiskMonitor(engine, self._tasks, self.window)
         disk.recovered.connect(self.library.refresh)
         self._settings_presenter = SettingsPresenter(
             themes,
             settings,
             self.servers,
-            Rules(engine, self._tasks, app),
+            PermissionRules(engine, self._tasks, app),
             self._tasks,
             self.window,
             lambda: None if self.library.current is None else self.library.current.id,
         )
-        self.tool_servers = ToolServers(engine, clock, self._tasks, self._open_folder, app)
-        self._settings_presenter.offer_tool_servers(self.tool_servers)
-        self._settings_presenter.offer_storage(disk)
-        Actions(self.window, settings, self._settings_presenter, self._help, palette, disk)
-        asking = Asking(app)
+        self.tool_servers = McpServerSettings(engine, clock, self._tasks, self._open_folder, app)
+        self._settings_presenter.set_mcp_servers(self.tool_servers)
+        self._settings_presenter.set_storage(disk)
+        WindowActions(self.window, settings, self._settings_presenter, self._help, palette, disk)
+        asking = McpRequests(app)
         engine.people = asking.people
-        self._servers_at_work = ServersAtWork(
+        self._mcp = McpPresenter(
             themes,
-            (asking, Offers(engine, self._tasks, app), ServerNotices(engine, app)),
+            (asking, McpCatalog(engine, self._tasks, app), McpNotices(engine, app)),
             self.window.page.composer,
             self.window.banners,
             self._tasks,
             self.library,
             self.window,
         )
-        self._closing = Closing(self.window, themes, self._unsaved, lambda: front.may_ask)
-        self._disk_notices = DiskNotices(disk, self.window.banners, self.window)
+        self._close_confirmation = CloseConfirmation(self.window, themes, self._unsaved, lambda: front.can_ask)
+        self._disk_banner = DiskBanner(disk, self.window.banners, self.window)
         self._connect()
 
-    def begin(self, place: Place) -> None:
+    def begin(self, place: LaunchOptions) -> None:
         """Show in the window what belongs into it."""
-        mend_accessibility(self._front.app)
+        install_accessibility(self._front.app)
         self._on_preferences(self._engine.preferences)
-        self._garbage.watch(self.window.windowHandle())
+        self._garbage_collector.watch(self.window.windowHandle())
         self.library.refresh()
-        self._disk_notices.show()
+        self._disk_banner.show()
         for notice in self._engine.notices:
             self.window.banners.show_notice(notice)
         if place.endpoint is not None:
             self.library.new()
-        self._tasks.start(self._go_on(place))
+        self._tasks.start(self._open_first_conversation(place))
 
-    async def _go_on(self, place: Place) -> None:
-        await load("desktop_agent.engine.reopening")
+    async def _open_first_conversation(self, place: LaunchOptions) -> None:
+        await import_in_thread("desktop_agent.engine.reopening")
         if place.demo:
             self.library.new_demo()
         elif self.library.current is not None:
             # Of --base-url, or asked for a moment ago.
             pass
-        elif self.window.wants_new:
+        elif self.window.new_was_requested:
             self.library.new()
         else:
             connected = bool(self._engine.preferences.providers.endpoints)
             self.library.open_latest(self.library.new if connected else self.window.show_welcome)
-        self.library.find_left_open()
+        self.library.find_interrupted()
         # What was opened is drawn first: threads that import would take half of the processor from it.
-        await asyncio.sleep(_DRAWN)
+        await asyncio.sleep(_PAINT_SECONDS)
         self._front.app.setWindowIcon(app_icon())
         try:
             await self._engine.connections.warm_up()
         finally:
             self.servers.refresh_models()
-        await load("desktop_agent.tools.toolsets")
+        await import_in_thread("desktop_agent.tools.toolsets")
 
-    async def stay(self) -> None:
+    async def wait_until_closed(self) -> None:
         """Return when the program ends, and nothing is lost by that unless the person agreed to it."""
         await self.closed
-        while not await self._closing.is_agreed():
+        while not await self._close_confirmation.confirm():
             self.closed = asyncio.get_running_loop().create_future()
-            self._front.stay()
+            self._front.cancel_end()
             await self.closed
 
     async def exit_code(self) -> int:
         """After the engine was closed: 1 where something was lost, which is said to standard error."""
-        lost = Leftover(self._engine.unsaved, self._lost_draft)
-        if not lost or await self._closing.is_in_file(lost):
+        lost = UnsavedContent(self._engine.unsaved, self._lost_draft)
+        if not lost or await self._close_confirmation.is_saved_elsewhere(lost):
             return 0
         sys.stderr.write(f"{lost.sentence}\n")
         return 1
 
     async def close(self) -> None:
         """Keep what is being written, end the tasks, take the window away."""
-        await self._keep_draft()
+        await self._save_draft()
         self._disk.close()
-        self._servers_at_work.close()
+        self._mcp.close()
         self._help.close()
         await self._tasks.close()
         await self._notifications.close()
@@ -204,20 +204,20 @@ class Desk:
         self._clock.stop()
         # MCP servers have something to say while they end; nobody looks any more.
         self._clock.blockSignals(True)
-        self._garbage.close()
+        self._garbage_collector.close()
         self.window.page.transcript.close_workers()
         self._front.leave()
 
     def end(self) -> None:
         """Let the program end, in order."""
-        if not self._front.may_ask:
-            self._closing.end()
+        if not self._front.can_ask:
+            self._close_confirmation.end()
         if not self.closed.done():
             self.closed.set_result(None)
 
-    def save_at_once(self) -> bool:
+    def save_immediately(self) -> bool:
         """Keep what is said and written while the loop of the window does not go on; whether all of it is kept."""
-        draft = self.window.page.keep_draft_at_once()
+        draft = self.window.page.save_draft_immediately()
 
         async def save() -> None:
             try:
@@ -229,7 +229,7 @@ class Desk:
 
         def work() -> None:
             try:
-                asyncio.run(asyncio.wait_for(save(), _AT_ONCE))
+                asyncio.run(asyncio.wait_for(save(), _EMERGENCY_SAVE_SECONDS))
                 saved.append(True)
             except Exception as error:  # noqa: BLE001  whatever it is, the process ends now
                 _log.error("what was being written could not be kept: %s", type(error).__name__)
@@ -241,36 +241,36 @@ class Desk:
         thread.join()
         return bool(saved)
 
-    async def _unsaved(self) -> Leftover:
+    async def _unsaved(self) -> UnsavedContent:
         """Try to write all that waits; return what the disk refused."""
-        await self._keep_draft()
+        await self._save_draft()
         await self._engine.write_all()
-        return Leftover(self._engine.unsaved, self._lost_draft)
+        return UnsavedContent(self._engine.unsaved, self._lost_draft)
 
-    async def _keep_draft(self) -> None:
+    async def _save_draft(self) -> None:
         self._lost_draft = None
         try:
-            await self.window.page.keep_draft(self._place_of_draft)
+            await self.window.page.save_draft(self._conversation_for_draft)
         except AgentError as error:
             _log.error("what was being written could not be kept: %s", error)
             self._lost_draft = self.window.page.written
 
-    async def _place_of_draft(self) -> OpenConversation:
+    async def _conversation_for_draft(self) -> OpenConversation:
         """Where what was written before anything was shown would have stood."""
-        records = () if self.window.wants_new else await self._engine.store.list_conversations(1)
+        records = () if self.window.new_was_requested else await self._engine.store.list_conversations(1)
         if not records:
             return OpenConversation(self._engine.new_session(), self._clock, self.library)
         try:
             session = await self._engine.session(records[0].id)
         except StorageFailed as held:
-            session = (await self._engine.follow(records[0].id, held)).session
+            session = (await self._engine.follow_conversation(records[0].id, held)).session
         return OpenConversation(session, self._clock, self.library)
 
     def _connect(self) -> None:
         self._settings.changed.connect(self._on_preferences)
         self._settings_presenter.connect_requested.connect(self.window.show_welcome)
         self._settings_presenter.about_requested.connect(self._help.show_about)
-        self._servers_at_work.settings_requested.connect(lambda: self._settings_presenter.show().turn_to("mcp"))
+        self._mcp.settings_requested.connect(lambda: self._settings_presenter.show().show_page("mcp"))
         self._front.ended.connect(self.end)
         self.window.settings_requested.connect(self._show_settings)
         self.window.banners.offer(
@@ -288,13 +288,13 @@ class Desk:
     def _on_problem(self, error: AgentError) -> None:
         self._settings_presenter.show_problem(error)
         self.window.trash.show_problem(error)
-        if not self._disk_notices.is_about_it(error):
+        if not self._disk_banner.covers(error):
             self.window.show_problem(error)
 
     def _on_preferences(self, preferences: Preferences) -> None:
         look = preferences.appearance
         self._front.scheme.choose(look.theme, look.zoom)
-        reading, enter_sends = reading_of(look), preferences.chat.enter_sends
-        keep_look(self._front.places, look.theme, look.zoom, reading, enter_sends=enter_sends)
+        reading, enter_sends = reading_style(look), preferences.chat.enter_sends
+        save_appearance(self._front.places, look.theme, look.zoom, reading, enter_sends=enter_sends)
         self.window.page.composer.set_enter_sends(preferences.chat.enter_sends)
-        self.window.page.conduct.look_at_modes()
+        self.window.page.session_controls.refresh_modes()

@@ -20,14 +20,14 @@ from desktop_agent.vocabulary.provider_events import (
 )
 
 # What an object costs beside the characters in it; the most modest answer is counted as something.
-_EACH = 8
+_VALUE_COST = 8
 # A block is an object in the message, in the transcript and in the journal's queue; a call has a result besides.
-_BLOCK = 32
-_CALL = 128
+_BLOCK_COST = 32
+_CALL_COST = 128
 
 
 # What every reader and writer down to the disk can carry; what comes over the wire is refused at half of it.
-DEEPEST = 200
+MAX_JSON_DEPTH = 200
 
 
 class AnswerTooLong(AgentError):
@@ -37,7 +37,7 @@ class AnswerTooLong(AgentError):
     default_remedy = "Ask for less at once."
 
 
-class NoJson(ValueError):
+class NotJson(ValueError):
     """A value that nothing can keep."""
 
 
@@ -48,11 +48,11 @@ class AnswerSize:
         self.characters = 0
         self._limit = limit
         self._arguments: dict[str, int] = {}
-        self._thought = 0
+        self._thinking_characters = 0
         self._is_thinking: bool | None = None
 
     def add(self, event: Event) -> None:
-        """Count one event. Raises AnswerTooLong, and NoJson for opaque state that is no JSON."""
+        """Count one event. Raises AnswerTooLong, and NotJson for opaque state that is no JSON."""
         more = self._size(event)
         if self.characters + more > self._limit:
             raise AnswerTooLong("The answer is longer than what is taken in.")
@@ -61,70 +61,70 @@ class AnswerSize:
     def _size(self, event: Event) -> int:
         match event:
             case ContentDelta():
-                return self._text(event.text, is_thinking=False)
+                return self._text_size(event.text, is_thinking=False)
             case ThinkingDelta():
-                self._thought += len(event.text)
-                return self._text(event.text, is_thinking=True)
+                self._thinking_characters += len(event.text)
+                return self._text_size(event.text, is_thinking=True)
             case ToolArgsDelta():
-                return self._piece(event)
+                return self._fragment_size(event)
             case ToolUse():
                 # Its pieces were counted as they came.
-                whole = _of_json(event.input) + len(event.malformed or "") + len(event.name) + len(event.id)
+                whole = _json_size(event.input) + len(event.malformed or "") + len(event.name) + len(event.id)
                 known = self._arguments.pop(event.id, None)
-                rest = whole + _CALL if known is None else whole - known
-                return max(_BLOCK, rest) + _of_json(event.metadata)
+                rest = whole + _CALL_COST if known is None else whole - known
+                return max(_BLOCK_COST, rest) + _json_size(event.metadata)
             case ThinkingBlock():
-                rest, self._thought = len(event.text) - self._thought, 0
-                return _BLOCK + max(0, rest) + _of_json(event.metadata)
+                rest, self._thinking_characters = len(event.text) - self._thinking_characters, 0
+                return _BLOCK_COST + max(0, rest) + _json_size(event.metadata)
             case ServerStep():
-                return _BLOCK + len(event.name) + len(event.text) + _of_json(event.raw)
+                return _BLOCK_COST + len(event.name) + len(event.text) + _json_size(event.raw)
             case Unknown():
-                return _BLOCK + _of_json(event.raw)
+                return _BLOCK_COST + _json_size(event.raw)
             case _:
-                return self._about(event)
+                return self._metadata_size(event)
 
-    def _text(self, piece: str, *, is_thinking: bool) -> int:
+    def _text_size(self, piece: str, *, is_thinking: bool) -> int:
         """Where text follows thinking, or the other way round, a block begins."""
         begins, self._is_thinking = self._is_thinking is (not is_thinking), is_thinking
-        return len(piece) + (_BLOCK if begins else 1)
+        return len(piece) + (_BLOCK_COST if begins else 1)
 
-    def _piece(self, event: ToolArgsDelta) -> int:
+    def _fragment_size(self, event: ToolArgsDelta) -> int:
         """The first piece of a call is a call."""
         known = self._arguments.get(event.id)
         self._arguments[event.id] = (known or 0) + len(event.fragment)
-        opened = _CALL + len(event.id) if known is None else 0
+        opened = _CALL_COST + len(event.id) if known is None else 0
         return opened + len(event.name or "") + len(event.fragment) + 1
 
-    def _about(self, event: Event) -> int:
+    def _metadata_size(self, event: Event) -> int:
         """What is about the answer and not in it."""
         match event:
             case TextClosed():
-                return _BLOCK + _of_json(event.metadata) + sum(map(_cited, event.citations))
+                return _BLOCK_COST + _json_size(event.metadata) + sum(map(_citation_size, event.citations))
             case MessageDelta():
-                return _BLOCK + len(event.raw or "") + _of_json(event.details)
+                return _BLOCK_COST + len(event.raw or "") + _json_size(event.details)
             case AnswerStarted() | RequestAdjusted():
-                return _BLOCK + sum(_BLOCK + len(str(each)) for each in event.adjustments)
+                return _BLOCK_COST + sum(_BLOCK_COST + len(str(each)) for each in event.adjustments)
             case AnswerNamed():
-                return _BLOCK + len(event.response_id)
+                return _BLOCK_COST + len(event.response_id)
             case Done():
                 return 0
             case _:
-                return _BLOCK
+                return _BLOCK_COST
 
 
-def _of_json(value: Any) -> int:
+def _json_size(value: Any) -> int:
     """The characters, roughly, of a JSON value that will be kept.
 
-    Raises NoJson where no reader and writer on its way could carry it.
+    Raises NotJson where no reader and writer on its way could carry it.
     """
-    count, depth = _measured(value)
-    if depth > DEEPEST:
-        raise NoJson(f"nested {depth} deep")
+    count, depth = _size_and_depth(value)
+    if depth > MAX_JSON_DEPTH:
+        raise NotJson(f"nested {depth} deep")
     return count
 
 
-def _measured(value: Any) -> tuple[int, int]:
-    """Characters, and levels of nesting; without recursion, however deep it is. Raises NoJson."""
+def _size_and_depth(value: Any) -> tuple[int, int]:
+    """Characters, and levels of nesting; without recursion, however deep it is. Raises NotJson."""
     count, depth, level = 0, 0, [value]
     while level:
         below: list[Any] = []
@@ -138,8 +138,8 @@ def _measured(value: Any) -> tuple[int, int]:
             elif isinstance(each, list):
                 below.extend(cast("list[Any]", each))
             elif not (each is None or isinstance(each, int | float)) or not _is_finite(each):
-                raise NoJson(f"{type(each).__name__} is no JSON")
-            count += _EACH
+                raise NotJson(f"{type(each).__name__} is no JSON")
+            count += _VALUE_COST
         level = below
         depth += 1
     return count, depth
@@ -149,5 +149,5 @@ def _is_finite(value: float | None) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
 
 
-def _cited(citation: Citation) -> int:
-    return _BLOCK + len(citation.title or "") + len(citation.url or "") + len(citation.quoted or "")
+def _citation_size(citation: Citation) -> int:
+    return _BLOCK_COST + len(citation.title or "") + len(citation.url or "") + len(citation.quoted or "")

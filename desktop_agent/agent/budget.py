@@ -12,12 +12,12 @@ from desktop_agent.vocabulary.usage import Usage
 
 # What a turn of a run below piles up however little is said in it, in characters: else runs that only start runs below
 # them would have as many turns as their limits multiplied.
-_TURN = 1_000
-_MEMORY = "what one run may pile up in memory"
+_TURN_CHARACTERS = 1_000
+_MEMORY_LIMIT = "what one run may pile up in memory"
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class PriorUse:
     """What a run had used when its process died: the same run goes on, and its limits are those of all of it.
 
     Specialists' work included: `tokens`, `cost` in US dollars, `seconds` at work. Memory is not: that went with the
@@ -25,30 +25,30 @@ class Used:
     """
 
     turns: int = 0
-    rounds: int = 0
+    tool_batches: int = 0
     tokens: int = 0
     cost: float | None = None
     seconds: float = 0.0
 
 
-NOTHING_USED = Used()
+NO_PRIOR_USE = PriorUse()
 
 
 class Budget:
     """One run's. What a specialist's run uses counts for the runs above it too, and so do their ends for it."""
 
-    def __init__(self, limits: Limits, parent: "Budget | None" = None, used: Used = NOTHING_USED) -> None:
+    def __init__(self, limits: Limits, parent: "Budget | None" = None, used: PriorUse = NO_PRIOR_USE) -> None:
         self.limits = limits
         self.cost = used.cost
         self._parent = parent
         self._turns = used.turns
-        self._rounds = used.rounds
+        self._tool_batches = used.tool_batches
         self._tokens = used.tokens
         self._characters = 0
-        self._worked = used.seconds
+        self._worked_seconds = used.seconds
         self._pauses = 0
-        self._below: set[Budget] = set()
-        self._since: float | None = monotonic()
+        self._sub_budgets: set[Budget] = set()
+        self._working_since: float | None = monotonic()
 
     @property
     def depth(self) -> int:
@@ -61,34 +61,34 @@ class Budget:
         Its run is over when the task is that made it; until then its time at work is time of this one too.
         """
         own = limits.model_dump()
-        tokens = _least(limits.tokens, _part(self.tokens_left, share))
+        tokens = _min_known(limits.tokens, _share_of(self.tokens_left, share))
         own["tokens"] = None if tokens is None else int(tokens)
-        own["cost"] = _least(limits.cost, _part(self.cost_left, share))
+        own["cost"] = _min_known(limits.cost, _share_of(self.cost_left, share))
         own["depth"] = min(limits.depth, self.limits.depth)
         # Not validated again: a share of nothing is nothing, and the first look at it says so.
         below = Budget(limits.model_copy(update=own), self)
-        self._below.add(below)
-        self.look_again()
+        self._sub_budgets.add(below)
+        self.update_clock()
         task = _current_task()
         if task is not None:
-            task.add_done_callback(lambda _: self._is_over(below))
+            task.add_done_callback(lambda _: self._on_sub_run_end(below))
         return below
 
-    def take_turn(self) -> None:
+    def count_turn(self) -> None:
         """The model is about to be asked."""
         self._turns += 1
         if self._parent is not None:
-            self.add_characters(_TURN)
+            self.add_characters(_TURN_CHARACTERS)
 
-    def take_round(self) -> None:
+    def count_tool_batch(self) -> None:
         """The calls of an answer are about to be worked on."""
-        self._rounds += 1
+        self._tool_batches += 1
 
     def add_usage(self, usage: Usage | None) -> None:
         """What an answer used, here and above."""
         if usage is None:
             return
-        self._tokens += tokens_of(usage)
+        self._tokens += token_count(usage)
         if usage.cost is not None:
             self.cost = (self.cost or 0.0) + usage.cost
         if self._parent is not None:
@@ -101,23 +101,23 @@ class Budget:
             self._parent.add_characters(count)
 
     @property
-    def exceeded(self) -> str | None:
+    def exceeded_limit(self) -> str | None:
         """Which limit is reached, in words for people; None while there is room."""
         limits = self.limits
         reached = (
             (self._turns >= limits.turns, "turns"),
-            (self._rounds >= limits.tool_iterations, "tool rounds"),
+            (self._tool_batches >= limits.tool_iterations, "tool rounds"),
             (self.tokens_left == 0, "tokens"),
             (self.cost_left == 0, "cost"),
             (self.seconds_left == 0, "time"),
-            (self._characters >= limits.characters, _MEMORY),
+            (self._characters >= limits.characters, _MEMORY_LIMIT),
         )
         own = next((which for is_reached, which in reached if is_reached), None)
         # Turns and rounds of the run above are its own affair: it is in the middle of one.
-        return own or (self._parent.exceeded_by_use if self._parent is not None else None)
+        return own or (self._parent.exceeded_shared_limit if self._parent is not None else None)
 
     @property
-    def exceeded_by_use(self) -> str | None:
+    def exceeded_shared_limit(self) -> str | None:
         """The same, of what runs share."""
         if self.tokens_left == 0:
             return "tokens"
@@ -126,8 +126,8 @@ class Budget:
         if self.seconds_left == 0:
             return "time"
         if self._characters >= self.limits.characters:
-            return _MEMORY
-        return self._parent.exceeded_by_use if self._parent is not None else None
+            return _MEMORY_LIMIT
+        return self._parent.exceeded_shared_limit if self._parent is not None else None
 
     @property
     def tokens_left(self) -> int | None:
@@ -140,46 +140,46 @@ class Budget:
         return None if self.limits.cost is None else max(0.0, self.limits.cost - (self.cost or 0.0))
 
     @property
-    def works(self) -> bool:
+    def is_working(self) -> bool:
         """Whether time goes on: something is done, here or below."""
-        return self._since is not None
+        return self._working_since is not None
 
     @property
     def seconds_left(self) -> float | None:
         """Of time at work, here and above; None: no limit."""
-        own = None if self.limits.seconds is None else max(0.0, self.limits.seconds - self._at_work)
-        return _least(own, self._parent.seconds_left if self._parent is not None else None)
+        own = None if self.limits.seconds is None else max(0.0, self.limits.seconds - self._seconds_at_work)
+        return _min_known(own, self._parent.seconds_left if self._parent is not None else None)
 
     @contextmanager
-    def pausing(self) -> Generator[None]:
+    def paused(self) -> Generator[None]:
         """This run does nothing itself. May be entered many times at once.
 
         Time stands still while no run below works either: it goes on above too as long as one of them does.
         """
         self._pauses += 1
-        self.look_again()
+        self.update_clock()
         try:
             yield
         finally:
             self._pauses -= 1
-            self.look_again()
+            self.update_clock()
 
-    def _is_over(self, below: "Budget") -> None:
-        self._below.discard(below)
-        self.look_again()
+    def _on_sub_run_end(self, below: "Budget") -> None:
+        self._sub_budgets.discard(below)
+        self.update_clock()
 
-    def look_again(self) -> None:
+    def update_clock(self) -> None:
         """Whether time goes on may be another matter now."""
-        works = self._pauses == 0 or any(each.works for each in self._below)
-        if works is self.works:
+        works = self._pauses == 0 or any(each.is_working for each in self._sub_budgets)
+        if works is self.is_working:
             return
-        self._worked, self._since = self._at_work, monotonic() if works else None
+        self._worked_seconds, self._working_since = self._seconds_at_work, monotonic() if works else None
         if self._parent is not None:
-            self._parent.look_again()
+            self._parent.update_clock()
 
     @property
-    def _at_work(self) -> float:
-        return self._worked + (monotonic() - self._since if self._since is not None else 0.0)
+    def _seconds_at_work(self) -> float:
+        return self._worked_seconds + (monotonic() - self._working_since if self._working_since is not None else 0.0)
 
 
 def _current_task() -> "asyncio.Task[Any] | None":
@@ -189,16 +189,16 @@ def _current_task() -> "asyncio.Task[Any] | None":
         return None
 
 
-def tokens_of(usage: Usage) -> int:
+def token_count(usage: Usage) -> int:
     """How many tokens an answer used: the server's total, or what is known of its parts."""
     if usage.total_tokens is not None:
         return usage.total_tokens
     return (usage.input_tokens or 0) + (usage.output_tokens or 0)
 
 
-def _part(left: float | None, share: float) -> float | None:
+def _share_of(left: float | None, share: float) -> float | None:
     return None if left is None else left * share
 
 
-def _least(first: float | None, second: float | None) -> float | None:
+def _min_known(first: float | None, second: float | None) -> float | None:
     return min((each for each in (first, second) if each is not None), default=None)

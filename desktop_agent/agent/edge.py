@@ -4,10 +4,10 @@ import asyncio
 from typing import Literal
 
 from desktop_agent.agent.budget import Budget
-from desktop_agent.agent.compaction.compactor import Compactor, is_due
+from desktop_agent.agent.compaction.compactor import Compactor, is_compaction_due
 from desktop_agent.agent.request import RunSettings
-from desktop_agent.agent.surroundings import Surroundings
-from desktop_agent.permissions.hook_running import PromptRuling, before_prompt
+from desktop_agent.agent.surroundings import RunContext
+from desktop_agent.permissions.hook_running import PromptRuling, run_prompt_hooks
 from desktop_agent.providers.provider import Provider
 from desktop_agent.vocabulary.blocks import Summary
 from desktop_agent.vocabulary.conduct.hooks import UserPromptSubmit
@@ -25,13 +25,13 @@ from desktop_agent.vocabulary.messages import Message, Role
 
 # After Stop the hooks of a prompt get this long to decide about it, in seconds.
 HOOKS_GRACE = 2.0
-_ENDS = {"stop": RunEnd.COMPLETED, "abort": RunEnd.ABORTED}
+_RUN_ENDS = {"stop": RunEnd.COMPLETED, "abort": RunEnd.ABORTED}
 
 
-class Edge:
+class TurnBoundary:
     """The edge between the turns of one run."""
 
-    def __init__(self, around: Surroundings, settings: RunSettings, budget: Budget) -> None:
+    def __init__(self, around: RunContext, settings: RunSettings, budget: Budget) -> None:
         self._around = around
         self._recorder = around.recorder
         self._settings = settings
@@ -39,23 +39,23 @@ class Edge:
         self._compactor = Compactor(around, settings, budget)
         self._applied: tuple[PromptPolicy, ...] = ()
         self._is_prompt_settled = False
-        self._judging: asyncio.Task[PromptRuling] | None = None
+        self._hook_task: asyncio.Task[PromptRuling] | None = None
 
-    async def admit(self, prompt: Message) -> bool:
+    async def admit_prompt(self, prompt: Message) -> bool:
         """The run's own prompt, if the hooks let it pass; else it is handed back, and the reason said.
 
         Stop does not break off what the hooks think of it: see `keep`.
         """
-        self._judging = asyncio.create_task(self._judged(prompt))
-        ruling = await asyncio.shield(self._judging)
+        self._hook_task = asyncio.create_task(self._run_prompt_hooks(prompt))
+        ruling = await asyncio.shield(self._hook_task)
         self._is_prompt_settled = True
         if not ruling.allowed:
-            self._hand_back(prompt, ruling.reason)
+            self._return_prompt(prompt, ruling.reason)
             return False
         await self._commit_prompt(ruling.prompt)
         return True
 
-    async def keep(self, prompt: Message) -> None:
+    async def keep_prompt(self, prompt: Message) -> None:
         """The prompt of a run that ends: it was sent, so it is in the history, whenever Stop came.
 
         Hooks that still judge it get the grace to decide. What they deny, or do not decide about, was not sent, and
@@ -63,7 +63,7 @@ class Edge:
         """
         if self._is_prompt_settled:
             return
-        judging = self._judging or asyncio.create_task(self._judged(prompt))
+        judging = self._hook_task or asyncio.create_task(self._run_prompt_hooks(prompt))
         await asyncio.wait({judging}, timeout=HOOKS_GRACE)
         if not judging.done():
             judging.cancel()
@@ -73,18 +73,18 @@ class Edge:
             await self._commit_prompt(judging.result().prompt)
 
     async def _commit_prompt(self, prompt: Message) -> None:
-        if self._around.queue.has_given(prompt.id):
+        if self._around.queue.was_taken_last(prompt.id):
             self._recorder.emit(UserMessageDelivered(prompt.id))
         await self._recorder.commit(prompt)
 
-    async def cross(self, provider: Provider) -> None:
+    async def before_turn(self, provider: Provider) -> None:
         """Before the model is asked."""
-        self._around.modes.at_turn_edge()
-        await self._deliver_queued()
-        if self._settings.compact_at is not None and self._is_full(provider, self._settings.compact_at):
+        self._around.modes.at_turn_boundary()
+        await self._deliver_queued_messages()
+        if self._settings.compact_at is not None and self._is_context_full(provider, self._settings.compact_at):
             await self.compact(provider)
 
-    def addenda(self, turn_id: str) -> tuple[str, ...]:
+    def instruction_addenda(self, turn_id: str) -> tuple[str, ...]:
         """What is added to the instructions of this turn."""
         history = self._recorder.history()
         prompts = (each.text for each in reversed(history) if each.role is Role.USER and each.injected_by is None)
@@ -99,11 +99,11 @@ class Edge:
     def answered(self) -> None:
         """The answer of this turn is in the history: what was added for it alone is used up."""
         applied, self._applied = self._applied, ()
-        self._around.policies.use_up(applied)
+        self._around.policies.mark_used(applied)
 
     async def compact(self, provider: Provider) -> bool:
         """Summarise older messages for the model. False: there was nothing to be summarised, or it failed."""
-        before, cost = self._last_usage(), self._budget.cost
+        before, cost = self._last_input_tokens(), self._budget.cost
         try:
             summary = await self._compactor.compact(provider, self._recorder.history())
         finally:
@@ -117,21 +117,21 @@ class Edge:
         self._recorder.emit(ContextCompacted(block.first_kept_id, block.text, before))
         return True
 
-    async def end_of_turn(self, answer: Message, turns: int) -> RunEnd | None:
+    async def after_tool_calls(self, answer: Message, turns: int) -> RunEnd | None:
         """Calls were answered. None: the model is asked again."""
-        ruling = await self._guards_say("turn_end", answer, turns)
-        return None if ruling in {"continue", "pass"} else _ENDS[ruling]
+        ruling = await self._consult_guards("turn_end", answer, turns)
+        return None if ruling in {"continue", "pass"} else _RUN_ENDS[ruling]
 
-    async def end(self, answer: Message, turns: int) -> RunEnd | None:
+    async def after_final_answer(self, answer: Message, turns: int) -> RunEnd | None:
         """The model is done. None: it is asked again, because a guard wants it, or a message came in meanwhile."""
-        ruling = await self._guards_say("turn_end", answer, turns)
+        ruling = await self._consult_guards("turn_end", answer, turns)
         if ruling == "pass":
-            ruling = await self._guards_say("session_stop", answer, turns)
+            ruling = await self._consult_guards("session_stop", answer, turns)
         if ruling == "pass":
-            return None if await self._deliver_queued() else RunEnd.COMPLETED
-        return None if ruling == "continue" else _ENDS[ruling]
+            return None if await self._deliver_queued_messages() else RunEnd.COMPLETED
+        return None if ruling == "continue" else _RUN_ENDS[ruling]
 
-    async def _guards_say(
+    async def _consult_guards(
         self, at: Literal["turn_end", "session_stop"], answer: Message, turns: int
     ) -> Literal["pass", "continue", "stop", "abort"]:
         """What the guards of this moment want; the prompt to go on with is in the history then."""
@@ -147,19 +147,19 @@ class Edge:
             await self._recorder.commit(prompt.model_copy(update={"injected_by": outcome.guard_name}))
         return outcome.kind
 
-    async def _deliver_queued(self) -> bool:
+    async def _deliver_queued_messages(self) -> bool:
         """Each message that waits for this moment goes into the history; whether there was one."""
         queue = self._around.queue
         delivered = False
         while (entry := next((each for each in queue.entries if each.when == "soon"), None)) is not None:
             # What nobody would answer goes on waiting.
             await self._around.open_provider(self._settings.model)
-            ruling = await self._judged(entry.message)
+            ruling = await self._run_prompt_hooks(entry.message)
             if entry not in queue.entries:
                 # The person changed it, or took it back, while the hooks looked at it: what they said counts no more.
                 continue
             if not ruling.allowed:
-                self._hand_back(entry.message, ruling.reason)
+                self._return_prompt(entry.message, ruling.reason)
                 queue.remove(entry.id)
                 continue
             delivered = True
@@ -168,18 +168,18 @@ class Edge:
             await self._recorder.commit(ruling.prompt)
         return delivered
 
-    async def _judged(self, prompt: Message) -> PromptRuling:
+    async def _run_prompt_hooks(self, prompt: Message) -> PromptRuling:
         """What the hooks say about it; they are asked about what a person wrote."""
         if prompt.injected_by is not None or not self._around.hooks.user_prompt_submit:
             return PromptRuling(allowed=True, prompt=prompt, reason="")
-        return await before_prompt(self._around.hooks, UserPromptSubmit(prompt, self._recorder.history()))
+        return await run_prompt_hooks(self._around.hooks, UserPromptSubmit(prompt, self._recorder.history()))
 
-    def _hand_back(self, prompt: Message, reason: str) -> None:
+    def _return_prompt(self, prompt: Message, reason: str) -> None:
         refused = Sentence("The message was not sent: {reason}", {"reason": reason or "a hook refused it."})
         self._recorder.emit(UserMessageReturned(prompt.id, str(refused)))
         self._recorder.emit(ErrorOccurred.of(WrongUse(refused, "Change the message and send it again.")))
 
-    def _is_full(self, provider: Provider, share: float) -> bool:
+    def _is_context_full(self, provider: Provider, share: float) -> bool:
         capabilities = provider.model_info(self._settings.model).capabilities
         if capabilities.context_window is None:
             return False
@@ -188,10 +188,10 @@ class Edge:
                 # Nothing was asked since the last time.
                 return False
             if message.role is Role.ASSISTANT and message.usage is not None:
-                return is_due(message.usage, capabilities, share)
+                return is_compaction_due(message.usage, capabilities, share)
         return False
 
-    def _last_usage(self) -> int | None:
+    def _last_input_tokens(self) -> int | None:
         for message in reversed(self._recorder.history()):
             if message.role is Role.ASSISTANT and message.usage is not None:
                 return message.usage.input_tokens

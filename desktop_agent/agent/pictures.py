@@ -4,30 +4,30 @@ import base64
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from desktop_agent.conversation.picture_fitting import Fit, FittedPicture, PictureFitter
+from desktop_agent.conversation.picture_fitting import FitLimits, FittedPicture, PictureFitter
 from desktop_agent.vocabulary.blocks import Block, Image, ResultPart, Text, ToolResult
 from desktop_agent.vocabulary.errors import ImageRefused, ImagesNotSupported, Sentence, StorageFailed
 from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSource, decode_base64
 from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.requests import PictureLimits
+from desktop_agent.vocabulary.requests import ImageLimits
 
-ReadPicture = Callable[[StoredSource], Awaitable[bytes]]
-_UNSEEN = Sentence("Pictures from before are not sent: this model does not read them.")
+PictureReader = Callable[[StoredSource], Awaitable[bytes]]
+_NOT_READ = Sentence("Pictures from before are not sent: this model does not read them.")
 _LEFT_OUT = Sentence("Older pictures are not sent: this model takes fewer of them in one conversation.")
 
 
 @dataclass(frozen=True, slots=True)
-class Pictures:
+class PictureSupport:
     """Where pictures come from, and what the model takes of them. `seen`: it reads pictures, as far as is known."""
 
-    read: ReadPicture
+    read: PictureReader
     fitter: PictureFitter
-    limits: PictureLimits
-    seen: bool = True
+    limits: ImageLimits
+    model_reads_pictures: bool = True
 
 
-async def with_pictures(
-    messages: Sequence[Message], pictures: Pictures, places: Mapping[int, int] | None = None
+async def prepare_pictures(
+    messages: Sequence[Message], pictures: PictureSupport, places: Mapping[int, int] | None = None
 ) -> tuple[list[Message], list[Sentence]]:
     """The messages with bytes in place of stored pictures, and what had to be changed, each reason once.
 
@@ -40,7 +40,7 @@ async def with_pictures(
     counts = count_pictures(found) if places is None else places
     if not counts:
         return found, []
-    work = _Work(pictures, sum(counts.values()))
+    work = _PictureWork(pictures, sum(counts.values()))
     prompt = next((at for at in reversed(range(len(found))) if found[at].role is Role.USER), None)
     for at in counts:
         found[at] = await work.message(found[at], is_prompt=at == prompt)
@@ -49,10 +49,10 @@ async def with_pictures(
 
 def count_pictures(messages: Iterable[Message], first: int = 0) -> dict[int, int]:
     """How many pictures stand at which place, where there are any; places are counted from `first`."""
-    return {at: count for at, message in enumerate(messages, first) if (count := _count(message.blocks))}
+    return {at: count for at, message in enumerate(messages, first) if (count := _picture_count(message.blocks))}
 
 
-def _count(blocks: Sequence[Block]) -> int:
+def _picture_count(blocks: Sequence[Block]) -> int:
     """By the names of the types: asking for the class of each block of a long history costs the most of a turn."""
     count = 0
     for block in blocks:
@@ -63,16 +63,18 @@ def _count(blocks: Sequence[Block]) -> int:
     return count
 
 
-class _Work:
+class _PictureWork:
     """One request's pictures, oldest first."""
 
-    def __init__(self, pictures: Pictures, count: int) -> None:
+    def __init__(self, pictures: PictureSupport, count: int) -> None:
         limits = pictures.limits
         self.reasons: list[Sentence] = []
         self._may_refuse = False
         self._pictures = pictures
         self._left_out = max(0, count - limits.max_count) if limits.max_count is not None else 0
-        self._fit = Fit(limits, crowded=limits.crowd is not None and count - self._left_out > limits.crowd)
+        self._limits = FitLimits(
+            limits, crowded=limits.many_images is not None and count - self._left_out > limits.many_images
+        )
 
     async def message(self, message: Message, *, is_prompt: bool) -> Message:
         self._may_refuse = is_prompt
@@ -95,58 +97,58 @@ class _Work:
     async def _picture(self, image: Image) -> Image | Text:
         if self._left_out:
             self._left_out -= 1
-            self._say(_LEFT_OUT)
-            return _in_words(image)
-        if not self._pictures.seen:
-            return self._unread(image, ImagesNotSupported("This model does not read pictures."))
+            self._add_reason(_LEFT_OUT)
+            return _placeholder(image)
+        if not self._pictures.model_reads_pictures:
+            return self._unreadable(image, ImagesNotSupported("This model does not read pictures."))
         if isinstance(image.source, UrlSource):
-            return self._on_the_web(image)
+            return self._web_picture(image)
         try:
-            fitted = await self._fitted(image, image.source)
+            fitted = await self._fit_picture(image, image.source)
         except (ImageRefused, StorageFailed) as error:
-            self._say(error.sentence)
+            self._add_reason(error.sentence)
             return Text(text=f"[{error}]")
         if fitted is None:
             return image
         for reason in fitted.reasons:
-            self._say(reason)
+            self._add_reason(reason)
         encoded = base64.b64encode(fitted.data).decode("ascii")
         return image.model_copy(update={"source": Base64Source(media_type=fitted.media_type, data=encoded)})
 
-    async def _fitted(self, image: Image, source: StoredSource | Base64Source) -> FittedPicture | None:
+    async def _fit_picture(self, image: Image, source: StoredSource | Base64Source) -> FittedPicture | None:
         """None: it goes as it is."""
         if isinstance(source, Base64Source):
-            if not self._fit.needs_a_look:
+            if not self._limits.needs_check:
                 return None
             data = decode_base64(source.data)
         else:
             data = await self._pictures.read(source)
             # What is stored does not move: it was looked at when it was taken in.
-            if self._fit.holds(source.media_type, len(data), source.width, source.height):
+            if self._limits.accepts(source.media_type, len(data), source.width, source.height):
                 return FittedPicture(data, source.media_type)
-        return await self._pictures.fitter.fitted(data, source.media_type, self._fit, image.name or "")
+        return await self._pictures.fitter.fit(data, source.media_type, self._limits, image.name or "")
 
-    def _on_the_web(self, image: Image) -> Image | Text:
-        if self._pictures.limits.web_addresses:
+    def _web_picture(self, image: Image) -> Image | Text:
+        if self._pictures.limits.accepts_urls:
             return image
-        return self._unread(
+        return self._unreadable(
             image,
             ImagesNotSupported(
                 "This server does not fetch pictures from the web.", "Attach the picture itself instead."
             ),
         )
 
-    def _unread(self, image: Image, refusal: ImagesNotSupported) -> Text:
+    def _unreadable(self, image: Image, refusal: ImagesNotSupported) -> Text:
         if self._may_refuse:
             raise refusal
-        self._say(_UNSEEN)
-        return _in_words(image)
+        self._add_reason(_NOT_READ)
+        return _placeholder(image)
 
-    def _say(self, reason: Sentence) -> None:
+    def _add_reason(self, reason: Sentence) -> None:
         if reason not in self.reasons:
             self.reasons.append(reason)
 
 
-def _in_words(image: Image) -> Text:
+def _placeholder(image: Image) -> Text:
     name = f" “{image.name}”" if image.name else ""
     return Text(text=f"[The picture{name} that stood here is not sent any more.]")

@@ -18,7 +18,7 @@ class Recorder(Protocol):
         """Show this now and journal it soon."""
         ...
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         """Return when everything emitted so far is durable. Raises StorageFailed."""
         ...
 

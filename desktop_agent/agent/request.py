@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import is_
 
-from desktop_agent.agent.pictures import Pictures, count_pictures, with_pictures
-from desktop_agent.conversation.compacted import as_sent, newest_summary, summary_of
-from desktop_agent.conversation.repair import repaired
+from desktop_agent.agent.pictures import PictureSupport, count_pictures, prepare_pictures
+from desktop_agent.conversation.compacted import compacted_view, newest_summary, summary_of
+from desktop_agent.conversation.repair import normalised_history
 from desktop_agent.vocabulary.conduct.limits import Limits
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
@@ -38,7 +38,7 @@ class BuiltRequest:
     adjustments: tuple[Sentence, ...] = ()
 
 
-class Prepared:
+class PreparedHistory:
     """What a model reads of one conversation. What no later message can change is worked out once and remembered.
 
     A history whose beginning is not the one that was read last, message by message the same objects, is read afresh.
@@ -47,52 +47,52 @@ class Prepared:
     def __init__(self) -> None:
         self._forget()
 
-    def of(self, history: tuple[Message, ...]) -> tuple[list[Message], dict[int, int]]:
+    def read(self, history: tuple[Message, ...]) -> tuple[list[Message], dict[int, int]]:
         """The repaired history as it is sent, without what was given up; and how many pictures stand at which place."""
-        if not self._is_beginning_of(history):
+        if not self._is_prefix_of(history):
             self._forget()
-        self._settle(history)
-        newer = repaired(history[len(self._settled) :])
+        self._remember_settled(history)
+        newer = normalised_history(history[len(self._settled) :])
         if self._is_changed_by(newer):
-            read = without_given_up(as_sent(repaired(history)))
+            read = without_abandoned(compacted_view(normalised_history(history)))
             return read, count_pictures(read)
-        rest = without_given_up(newer)
-        return [*self._read, *rest], {**self._pictures, **count_pictures(rest, len(self._read))}
+        rest = without_abandoned(newer)
+        return [*self._prepared, *rest], {**self._pictures, **count_pictures(rest, len(self._prepared))}
 
     def _forget(self) -> None:
         self._settled: tuple[Message, ...] = ()
-        self._read: list[Message] = []
+        self._prepared: list[Message] = []
         self._pictures: dict[int, int] = {}
         self._first_kept: str | None = None
 
-    def _is_beginning_of(self, history: tuple[Message, ...]) -> bool:
+    def _is_prefix_of(self, history: tuple[Message, ...]) -> bool:
         count = len(self._settled)
         # Results at the place where the rest begins belong to what stands before it.
         goes_on = count == len(history) or (count < len(history) and history[count].role is not Role.TOOL)
         return count == 0 or (goes_on and all(map(is_, self._settled, history)))
 
-    def _settle(self, history: tuple[Message, ...]) -> None:
+    def _remember_settled(self, history: tuple[Message, ...]) -> None:
         """Remember what is before the last prompt, answer or instruction, if its end stays whatever follows it."""
         end = next((at for at in range(len(history) - 1, -1, -1) if history[at].role is not Role.TOOL), 0)
-        newer = repaired(history[len(self._settled) : end])
+        newer = normalised_history(history[len(self._settled) : end])
         if not newer:
             return
         if not self._is_changed_by(newer):
-            if _stays(newer[-1]):
-                self._add(without_given_up(newer))
+            if _is_final(newer[-1]):
+                self._append(without_abandoned(newer))
                 self._settled = history[:end]
             return
-        whole = repaired(history[:end])
-        sent, newest = as_sent(whole), newest_summary(whole)
-        if sent and _stays(sent[-1]):
-            self._read, self._pictures = [], {}
-            self._add(without_given_up(sent))
+        whole = normalised_history(history[:end])
+        sent, newest = compacted_view(whole), newest_summary(whole)
+        if sent and _is_final(sent[-1]):
+            self._prepared, self._pictures = [], {}
+            self._append(without_abandoned(sent))
             self._settled = history[:end]
             self._first_kept = newest.first_kept_id if newest is not None else None
 
-    def _add(self, read: list[Message]) -> None:
-        self._pictures |= count_pictures(read, len(self._read))
-        self._read += read
+    def _append(self, read: list[Message]) -> None:
+        self._pictures |= count_pictures(read, len(self._prepared))
+        self._prepared += read
 
     def _is_changed_by(self, newer: Sequence[Message]) -> bool:
         """Whether what stands before these is read otherwise because of them."""
@@ -100,8 +100,8 @@ class Prepared:
         return any(message.id == self._first_kept or summary_of(message) is not None for message in newer)
 
 
-def _stays(message: Message) -> bool:
-    """Whether it is sent, whatever comes behind it: see `without_given_up`."""
+def _is_final(message: Message) -> bool:
+    """Whether it is sent, whatever comes behind it: see `without_abandoned`."""
     if message.role is Role.ASSISTANT and not message.blocks:
         return False
     return message.state is not MessageState.INTERRUPTED
@@ -111,35 +111,35 @@ async def build_request(
     history: tuple[Message, ...],
     settings: RunSettings,
     tools: tuple[ToolSpec, ...],
-    pictures: Pictures,
+    pictures: PictureSupport,
     addenda: Sequence[str] = (),
-    prepared: Prepared | None = None,
+    prepared: PreparedHistory | None = None,
 ) -> BuiltRequest:
     """The repaired history with stored pictures as bytes that fit; a picture that is gone is said in words instead.
 
     `addenda` are added to the instructions. `prepared` remembers from one request to the next. Raises
     ImagesNotSupported.
     """
-    read, places = (prepared or Prepared()).of(history)
-    messages, adjustments = await with_pictures(read, pictures, places)
+    read, places = (prepared or PreparedHistory()).read(history)
+    messages, adjustments = await prepare_pictures(read, pictures, places)
     request = ModelRequest(
         model=settings.model,
         messages=tuple(messages),
         tools=tools,
-        config=_instructed(settings.config, addenda),
+        config=_with_addenda(settings.config, addenda),
         conversation_id=settings.conversation_id,
     )
     return BuiltRequest(request, tuple(adjustments))
 
 
-def _instructed(config: ProviderConfig, addenda: Sequence[str]) -> ProviderConfig:
+def _with_addenda(config: ProviderConfig, addenda: Sequence[str]) -> ProviderConfig:
     if not addenda:
         return config
     parts = [part for part in (config.system_prompt, *addenda) if part]
     return config.model_copy(update={"system_prompt": "\n\n".join(parts)})
 
 
-def without_given_up(messages: Sequence[Message]) -> list[Message]:
+def without_abandoned(messages: Sequence[Message]) -> list[Message]:
     """Leave out answers that broke off and were asked for again: nobody answers its own half answer.
 
     They stay in the conversation. One that the person went on from (a prompt follows it) is part of what was said.

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from desktop_agent.vocabulary.errors import AgentError, ProviderError, QuotaExhausted, Sentence
 
 # The vendors' own clients wait at most this long for a hint; a longer wait is the person's choice. In seconds.
-LONGEST_HINT = 120.0
-_WEEK = 7 * 24 * 3600.0
+MAX_RETRY_AFTER = 120.0
+_WEEK_SECONDS = 7 * 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class RetryPolicy:
 
     attempts: int = 3
     first_delay: float = 0.5
-    longest_delay: float = 8.0
+    max_delay: float = 8.0
 
     def delay(self, error: AgentError, attempt: int) -> float | None:
         """Seconds to wait before attempt number `attempt` + 1, or None to give up. Attempts count from 1."""
@@ -26,19 +26,19 @@ class RetryPolicy:
         if isinstance(error, QuotaExhausted):
             return None
         if error.retry_after:
-            return error.retry_after if error.retry_after <= LONGEST_HINT else None
-        ceiling = min(self.first_delay * 2 ** (attempt - 1), self.longest_delay)
+            return error.retry_after if error.retry_after <= MAX_RETRY_AFTER else None
+        ceiling = min(self.first_delay * 2 ** (attempt - 1), self.max_delay)
         return ceiling * (1 - 0.25 * random.random())  # noqa: S311 - spreads clients out, protects nothing
 
 
-def long_wait(error: AgentError) -> Sentence | None:
+def long_wait_remedy(error: AgentError) -> Sentence | None:
     """What to do about an error whose server asks for a longer wait than anybody waits unasked; None elsewhere."""
     if not isinstance(error, ProviderError) or isinstance(error, QuotaExhausted):
         return None
     seconds = error.retry_after or 0.0
-    if not error.retryable or seconds <= LONGEST_HINT:
+    if not error.retryable or seconds <= MAX_RETRY_AFTER:
         return None
-    if seconds > _WEEK:
+    if seconds > _WEEK_SECONDS:
         return Sentence("The server asks for a wait of more than a week; choose another model or server.")
     if seconds < 2 * 3600:
         return Sentence(

@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from desktop_agent.agent.budget import Budget
-from desktop_agent.agent.calls.left_over import LeftOver
+from desktop_agent.agent.calls.left_over import RecoveredCalls
 from desktop_agent.agent.request import RunSettings
-from desktop_agent.agent.retry import long_wait
+from desktop_agent.agent.retry import long_wait_remedy
 from desktop_agent.agent.specialists.delegation import SubRun, specialist_tools
-from desktop_agent.agent.surroundings import Surroundings
-from desktop_agent.agent.turn import Turns
-from desktop_agent.tools.foreign_code import trace_of
+from desktop_agent.agent.surroundings import RunContext
+from desktop_agent.agent.turn import TurnLoop
+from desktop_agent.tools.foreign_code import safe_traceback
 from desktop_agent.vocabulary.conduct.interrupts import Interrupt, StopSession, StopTool
 from desktop_agent.vocabulary.engine_events import ErrorOccurred, LimitReached, RunEnd, RunFinished, RunStarted
 from desktop_agent.vocabulary.errors import AgentError
@@ -24,14 +24,14 @@ _log = logging.getLogger(__name__)
 
 # After Stop the tools get this long to end by themselves, in seconds. Nested runs have less, so that they end first.
 STOP_GRACE = 2.0
-_LESS_FOR_EACH_LEVEL = 0.25
-_SHORTEST_LOOK = 0.05
+_LESS_GRACE_PER_LEVEL = 0.25
+_MIN_WAIT = 0.05
 
 
 class Run:
     """One run, from its RunStarted to its single RunFinished. Make one for each prompt."""
 
-    def __init__(self, around: Surroundings, settings: RunSettings, budget: Budget | None = None) -> None:
+    def __init__(self, around: RunContext, settings: RunSettings, budget: Budget | None = None) -> None:
         self._budget = budget or Budget(settings.limits)
         self._sub_runs: list[SubRun] = []
         if around.specialists:
@@ -39,11 +39,11 @@ class Run:
             around = replace(around, tools=around.tools.with_tools(*delegates))
         self._recorder = around.recorder
         self._agent_path = around.agent_path
-        self._stop_asked = asyncio.Event()
+        self._stop_requested = asyncio.Event()
         self._out_of_time = False
-        self._was_stopped = False
+        self._is_stopped = False
         self._work: asyncio.Task[RunEnd] | None = None
-        self._turns = Turns(around, settings, self._budget, self._stop_asked.is_set)
+        self._turns = TurnLoop(around, settings, self._budget, self._stop_requested.is_set)
 
     @property
     def turn_id(self) -> str | None:
@@ -65,8 +65,8 @@ class Run:
             return self._turns.stop_call(target.tool_use_id) or any(
                 each.interrupt(target) for each in tuple(self._sub_runs)
             )
-        self._was_stopped = self._was_stopped or self._work is None or not self._work.done()
-        self._stop_asked.set()
+        self._is_stopped = self._is_stopped or self._work is None or not self._work.done()
+        self._stop_requested.set()
         self._turns.stop()
         # Not only by way of the cancelled calls: everything below hears of it in the same moment.
         for each in tuple(self._sub_runs):
@@ -75,7 +75,7 @@ class Run:
             self._work.cancel()
         return True
 
-    async def execute(self, prompt: Message | None = None, *, left: LeftOver | None = None) -> RunEnd:
+    async def execute(self, prompt: Message | None = None, *, left: RecoveredCalls | None = None) -> RunEnd:
         """Work until the model is done, somebody stops it, a limit is reached or it fails. Raises nothing.
 
         Without a prompt it goes on from the history; with `left`, first with the calls that a dead process left open.
@@ -87,25 +87,25 @@ class Run:
         end = RunEnd.FAILED
         try:
             if left is not None:
-                self._turns.take_over(left)
+                self._turns.adopt_recovered_calls(left)
             self._work = asyncio.create_task(self._guarded(prompt, left))
-            if self._stop_asked.is_set():
+            if self._stop_requested.is_set():
                 self._work.cancel()
             end = await self._outcome(self._work)
-            await _undisturbed(self._turns.close(end, prompt))
+            await _run_to_end(self._turns.close(end, prompt))
         except Exception as error:  # noqa: BLE001 - whatever fails in closing, nobody may wait for an end in vain
-            _note(error)
+            _log_failure(error)
         self._recorder.emit(RunFinished(end))
         return end
 
     async def _outcome(self, work: asyncio.Task[RunEnd]) -> RunEnd:
         """Wait for the work; once stopped, only for the grace."""
-        stopping = asyncio.create_task(self._stop_asked.wait())
+        stopping = asyncio.create_task(self._stop_requested.wait())
         try:
             while not work.done() and not stopping.done():
                 left = self._budget.seconds_left
                 # While a person is waited for, what is left does not get less.
-                wait = None if left is None else max(left, _SHORTEST_LOOK)
+                wait = None if left is None else max(left, _MIN_WAIT)
                 await asyncio.wait({work, stopping}, timeout=wait, return_when=asyncio.FIRST_COMPLETED)
                 if self._budget.seconds_left == 0 and not work.done():
                     self._out_of_time = True
@@ -116,31 +116,31 @@ class Run:
             self.interrupt()
         finally:
             stopping.cancel()
-        grace = STOP_GRACE - _LESS_FOR_EACH_LEVEL * self._budget.depth
-        await _undisturbed(asyncio.wait({work}, timeout=grace))
+        grace = STOP_GRACE - _LESS_GRACE_PER_LEVEL * self._budget.depth
+        await _run_to_end(asyncio.wait({work}, timeout=grace))
         if not work.done():
             _log.warning("a tool did not end within %s s of Stop and was left behind", grace)
         if self._out_of_time:
             self._recorder.emit(LimitReached("time"))
             return RunEnd.LIMIT
         # Whatever the work still came to after Stop: the same Stop has the same end.
-        return RunEnd.CANCELLED if self._was_stopped or work.cancelled() else work.result()
+        return RunEnd.CANCELLED if self._is_stopped or work.cancelled() else work.result()
 
-    async def _guarded(self, prompt: Message | None, left: LeftOver | None) -> RunEnd:
+    async def _guarded(self, prompt: Message | None, left: RecoveredCalls | None) -> RunEnd:
         """The turns; whatever fails in them becomes an event, so that the session stays usable."""
         try:
-            return await self._turns.work(prompt, left)
+            return await self._turns.run(prompt, left)
         except AgentError as error:
-            if self._stop_asked.is_set():
+            if self._stop_requested.is_set():
                 # Stopping is what made it fail.
                 return RunEnd.CANCELLED
             occurred = ErrorOccurred.of(error)
-            self._recorder.emit(replace(occurred, remedy=long_wait(error) or occurred.remedy))
+            self._recorder.emit(replace(occurred, remedy=long_wait_remedy(error) or occurred.remedy))
         except BaseException as error:
-            if isinstance(error, asyncio.CancelledError) and self._stop_asked.is_set():
+            if isinstance(error, asyncio.CancelledError) and self._stop_requested.is_set():
                 raise
             # Whatever anybody raises must not take the conversation down, nor end it without a word.
-            _note(error)
+            _log_failure(error)
             internal = AgentError(f"Something went wrong inside the program ({type(error).__name__}).")
             self._recorder.emit(ErrorOccurred.of(internal))
         return RunEnd.FAILED
@@ -150,18 +150,18 @@ class Run:
         """While it works, what interrupts this run interrupts it too."""
         self._sub_runs.append(sub_run)
         try:
-            if self._stop_asked.is_set():
+            if self._stop_requested.is_set():
                 sub_run.interrupt(StopSession())
             yield
         finally:
             self._sub_runs.remove(sub_run)
 
 
-def _note(error: BaseException) -> None:
-    _log.error("a run failed: %s", trace_of(error))
+def _log_failure(error: BaseException) -> None:
+    _log.error("a run failed: %s", safe_traceback(error))
 
 
-async def _undisturbed(work: Coroutine[Any, Any, object]) -> None:
+async def _run_to_end(work: Coroutine[Any, Any, object]) -> None:
     """To its end, however often whoever waits for it is cancelled."""
     task = asyncio.ensure_future(work)
     while not task.done():

@@ -6,28 +6,28 @@ from dataclasses import dataclass, field
 from desktop_agent.agent.conduct.guards import Guards
 from desktop_agent.agent.conduct.mode_switch import ModeSwitch
 from desktop_agent.agent.conduct.prompt_policies import PromptPolicies
-from desktop_agent.agent.conduct.slots import Slots
+from desktop_agent.agent.conduct.slots import ToolSlots
 from desktop_agent.agent.conduct.steering import SteeringQueue
-from desktop_agent.agent.pictures import ReadPicture
+from desktop_agent.agent.pictures import PictureReader
 from desktop_agent.agent.recorder import Recorder
-from desktop_agent.agent.request import Prepared
+from desktop_agent.agent.request import PreparedHistory
 from desktop_agent.agent.retry import RetryPolicy
 from desktop_agent.conversation.picture_fitting import PictureFitter
 from desktop_agent.permissions.approvals import ApprovalBroker
-from desktop_agent.permissions.standing import Standing
+from desktop_agent.permissions.standing import PermissionPolicy
 from desktop_agent.providers.provider import Provider
-from desktop_agent.tools.file_keeper import FileKeeper
+from desktop_agent.tools.file_keeper import Checkpointer
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.vocabulary.conduct.hooks import Hooks
 from desktop_agent.vocabulary.conduct.specialists import Specialist
 
 
-async def _ready() -> None:
+async def _no_wait() -> None:
     """Wait for nobody."""
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class RunContext:
     """Whom a run works with. What the person may change while it runs is an object of the session's own.
 
     `open_provider` takes the name of a model and answers who serves it just now; it raises AgentError where nobody does
@@ -40,18 +40,18 @@ class Surroundings:
     recorder: Recorder
     tools: ToolRegistry
     approvals: ApprovalBroker
-    standing: Standing
+    permission_policy: PermissionPolicy
     modes: ModeSwitch
-    read_picture: ReadPicture
+    read_picture: PictureReader
     hooks: Hooks = field(default_factory=Hooks)
     queue: SteeringQueue = field(default_factory=SteeringQueue)
     policies: PromptPolicies = field(default_factory=PromptPolicies)
     guards: Guards = field(default_factory=Guards)
     specialists: tuple[Specialist, ...] = ()
-    files: FileKeeper | None = None
+    files: Checkpointer | None = None
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     fitter: PictureFitter = field(default_factory=PictureFitter)
-    prepared: Prepared = field(default_factory=Prepared)
+    prepared_history: PreparedHistory = field(default_factory=PreparedHistory)
     agent_path: tuple[str, ...] = ()
-    tools_ready: Callable[[], Awaitable[None]] = _ready
-    slots: Slots = field(default_factory=Slots)
+    tools_ready: Callable[[], Awaitable[None]] = _no_wait
+    slots: ToolSlots = field(default_factory=ToolSlots)

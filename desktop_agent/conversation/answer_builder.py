@@ -24,7 +24,7 @@ from desktop_agent.vocabulary.usage import Usage
 
 
 @dataclass(slots=True, eq=False)
-class _Growing:
+class _OpenPart:
     """A text or a thought in the making; `block` is what it became."""
 
     number: int
@@ -47,11 +47,11 @@ class AnswerBuilder:
         self.stop_reason: StopReason | None = None
         self.stop_details: JsonObject | None = None
         self._origin: Origin | None = None
-        self._spent: Usage | None = None
+        self._wasted_usage: Usage | None = None
         self._adjustments: dict[str, Sentence] = {}
         self._blocks: list[Block] = []
-        self._open: dict[int, _Growing] = {}
-        self._unsettled: list[_Growing] = []  # in the order in which they began
+        self._open: dict[int, _OpenPart] = {}
+        self._unsettled: list[_OpenPart] = []  # in the order in which they began
 
     @property
     def has_content(self) -> bool:
@@ -61,9 +61,9 @@ class AnswerBuilder:
     @property
     def total_usage(self) -> Usage | None:
         """With what answers that came to nothing used."""
-        if self._spent is None or self.usage is None:
-            return self.usage or self._spent
-        return self._spent + self.usage
+        if self._wasted_usage is None or self.usage is None:
+            return self.usage or self._wasted_usage
+        return self._wasted_usage + self.usage
 
     def feed(self, event: Event, at: datetime) -> None:
         """Take one event; those of tools and approvals are none of its business."""
@@ -79,12 +79,12 @@ class AnswerBuilder:
             case ThinkingBlock():
                 self._finish_thinking(event, at)
             case ToolUse() | ServerStep() | Unknown():
-                self.close_open(at)
+                self.close_parts(at)
                 self._blocks.append(event)
             case _:
-                self._note(event)
+                self._apply_metadata(event)
 
-    def _note(self, event: Event) -> None:
+    def _apply_metadata(self, event: Event) -> None:
         """What is about the answer and not in it."""
         match event:
             case UsageUpdate():
@@ -93,28 +93,28 @@ class AnswerBuilder:
                 self.stop_reason, self.stop_details = event.stop_reason, _details(event)
             case AnswerStarted():
                 self._origin = event.origin
-                self._adjust(event.adjustments)
+                self._add_adjustments(event.adjustments)
             case RequestAdjusted():
-                self._adjust(event.adjustments)
+                self._add_adjustments(event.adjustments)
             case AnswerNamed() if self._origin is not None:
                 self._origin = self._origin.model_copy(update={"response_id": event.response_id})
             case _:
                 pass
 
-    def begin_again(self) -> None:
+    def restart(self) -> None:
         """The same question is asked once more after an answer that came to nothing; what it used still counts."""
         if self.usage is not None:
-            self._spent = self.usage if self._spent is None else self._spent + self.usage
+            self._wasted_usage = self.usage if self._wasted_usage is None else self._wasted_usage + self.usage
         self.usage = self.stop_reason = self.stop_details = None
 
-    def close_open(self, at: datetime) -> None:
+    def close_parts(self, at: datetime) -> None:
         """Nothing more comes to what is open: it is finished as it is."""
         for part in list(self._open.values()):
             self._finish(part, at)
 
     def message(self, state: MessageState, at: datetime) -> Message:
         """Everything so far as a message; reasoning without its closing state is kept for display only."""
-        self.close_open(at)
+        self.close_parts(at)
         return Message(
             id=self.message_id,
             role=Role.ASSISTANT,
@@ -128,15 +128,15 @@ class AnswerBuilder:
             adjustments=tuple(self._adjustments.values()),
         )
 
-    def _adjust(self, adjustments: tuple[Sentence, ...]) -> None:
+    def _add_adjustments(self, adjustments: tuple[Sentence, ...]) -> None:
         for each in adjustments:
             self._adjustments.setdefault(str(each), each)
 
-    def _begin(self, number: int, at: datetime, *, is_thinking: bool) -> _Growing:
+    def _begin(self, number: int, at: datetime, *, is_thinking: bool) -> _OpenPart:
         """A new part; what was open under its number is over."""
         if number in self._open:
             self._finish(self._open[number], at)
-        part = self._open[number] = _Growing(number, is_thinking, at)
+        part = self._open[number] = _OpenPart(number, is_thinking, at)
         self._unsettled.append(part)
         return part
 
@@ -159,7 +159,7 @@ class AnswerBuilder:
         block = Thinking(text=end.text, provider=end.provider, metadata=dict(end.metadata), seconds=seconds)
         self._finish(part, at, block)
 
-    def _finish(self, part: _Growing, at: datetime, block: Text | Thinking | None = None) -> None:
+    def _finish(self, part: _OpenPart, at: datetime, block: Text | Thinking | None = None) -> None:
         """The part is what it is; the last open one settles the order of all."""
         text = "".join(part.pieces)
         if block is None and text:

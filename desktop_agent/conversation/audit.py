@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from desktop_agent.vocabulary.blocks import Outcome
-from desktop_agent.vocabulary.conduct.audit import AuditEntry, Decided
+from desktop_agent.vocabulary.conduct.audit import AuditEntry, AuditState
 from desktop_agent.vocabulary.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -14,12 +14,12 @@ from desktop_agent.vocabulary.engine_events import (
     ToolStarted,
 )
 
-_DECISIONS: dict[str, Decided] = {"deny": "denied", "deny_and_stop": "denied", "withdrawn": "stopped"}
+_DECISIONS: dict[str, AuditState] = {"deny": "denied", "deny_and_stop": "denied", "withdrawn": "stopped"}
 # Ids of calls are the server's, and some servers use the same ones in each answer.
 _Key = tuple[str, str, str | None, str]
 
 
-class Audit:
+class CallAudit:
     """Takes events in their order and has the entries of the calls that began in them."""
 
     def __init__(self) -> None:
@@ -34,10 +34,10 @@ class Audit:
                 conversation_id, title, envelope.at, event.name, event.input, event.agent_path
             )
             return
-        id_ = _call_of(envelope)
+        id_ = _call_id_of(envelope)
         key = (conversation_id, envelope.run_id, envelope.turn_id, id_)
         if key in self._entries:
-            self._entries[key] = _after(self._entries[key], envelope)
+            self._entries[key] = _apply(self._entries[key], envelope)
 
     @property
     def entries(self) -> tuple[AuditEntry, ...]:
@@ -45,15 +45,15 @@ class Audit:
         return tuple(self._entries.values())
 
 
-def audited(rows: Iterable[tuple[str, str, Envelope]]) -> tuple[AuditEntry, ...]:
+def audit_entries(rows: Iterable[tuple[str, str, Envelope]]) -> tuple[AuditEntry, ...]:
     """Entries for events with the id and the title of their conversations, oldest first."""
-    audit = Audit()
+    audit = CallAudit()
     for conversation_id, title, envelope in rows:
         audit.add(conversation_id, title, envelope)
     return audit.entries
 
 
-def _call_of(envelope: Envelope) -> str:
+def _call_id_of(envelope: Envelope) -> str:
     match envelope.event:
         case ApprovalRequested(tool_use_id=id_) | ApprovalResolved(tool_use_id=id_):
             return id_
@@ -63,7 +63,7 @@ def _call_of(envelope: Envelope) -> str:
             return ""
 
 
-def _after(entry: AuditEntry, envelope: Envelope) -> AuditEntry:
+def _apply(entry: AuditEntry, envelope: Envelope) -> AuditEntry:
     match envelope.event:
         case ApprovalRequested() as event:
             return replace(entry, reason=event.reason, input=event.effective_input or entry.input)
@@ -86,14 +86,14 @@ def _after(entry: AuditEntry, envelope: Envelope) -> AuditEntry:
                 entry, state="allowed", by=by, rule_id=event.rule_id, input=event.input, decided_at=decided_at
             )
         case ToolFinished() as event:
-            return _finished(entry, envelope, event.outcome)
+            return _apply_finish(entry, envelope, event.outcome)
         case _:
             return entry
 
 
-def _finished(entry: AuditEntry, envelope: Envelope, outcome: Outcome) -> AuditEntry:
+def _apply_finish(entry: AuditEntry, envelope: Envelope, outcome: Outcome) -> AuditEntry:
     if entry.state != "waiting":
         return replace(entry, outcome=outcome)
     # It never started, and no person was asked: a rule, the mode, a hook, the registry or Stop ended it.
-    state: Decided = "denied" if outcome is Outcome.DENIED else "stopped"
+    state: AuditState = "denied" if outcome is Outcome.DENIED else "stopped"
     return replace(entry, state=state, by="program", decided_at=envelope.at, outcome=outcome)

@@ -223,7 +223,7 @@ class ItemList:
         self.items.append(item)
         return Added(len(self.items) - 1)
 
-    def last_of_the_model(self) -> int | None:
+    def last_model_index(self) -> int | None:
         """Where its last item stands. A notice that came in between neither ends nor splits what it was writing."""
         index = len(self.items) - 1
         while index >= 0 and isinstance(self.items[index], NoticeItem):

@@ -12,27 +12,27 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from desktop_agent.conversation.picture_pixels import (
-    DAMAGED,
+    DECODE_ERRORS,
+    encode_picture,
     fitted_size,
     has_transparency,
-    moves,
-    one_at_a_time,
-    opened,
-    scaled,
-    upright,
-    written,
+    is_animated,
+    open_picture,
+    pillow_lock,
+    resize_picture,
+    rotate_upright,
 )
 from desktop_agent.vocabulary.errors import ImageRefused, Sentence
 from desktop_agent.vocabulary.images import MediaType
-from desktop_agent.vocabulary.requests import PictureLimits
+from desktop_agent.vocabulary.requests import ImageLimits
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-KEPT_BYTES = 64_000_000
+CACHE_BYTES = 64_000_000
 _QUALITIES = (85, 70, 55)
-_SMALLER = 0.7
-_SMALLEST_EDGE = 64
+_SHRINK_FACTOR = 0.7
+_MIN_EDGE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +45,27 @@ class FittedPicture:
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class FitLimits:
     """What a picture must fit: a model's limits, and whether it is one of a crowd."""
 
-    limits: PictureLimits
+    limits: ImageLimits
     crowded: bool = False
 
     @property
     def max_edge(self) -> int | None:
         """The longest edge that is taken, in pixels."""
-        edges = (self.limits.max_edge, self.limits.crowd_edge if self.crowded else None)
+        edges = (self.limits.max_edge, self.limits.many_images_max_edge if self.crowded else None)
         return min((edge for edge in edges if edge is not None), default=None)
 
     @property
-    def needs_a_look(self) -> bool:
+    def needs_check(self) -> bool:
         """Whether any picture at all could be wrong."""
-        return self != Fit(PictureLimits(max_count=self.limits.max_count, crowd=self.limits.crowd))
+        return self != FitLimits(ImageLimits(max_count=self.limits.max_count, many_images=self.limits.many_images))
 
-    def holds(self, media_type: MediaType, size: int, width: int, height: int) -> bool:
+    def accepts(self, media_type: MediaType, size: int, width: int, height: int) -> bool:
         """Whether a still picture with these facts goes as it is. `size` in bytes, edges in pixels."""
         limits = self.limits
-        edges = (self.max_edge, limits.useful_edge)
+        edges = (self.max_edge, limits.downscale_edge)
         return (
             media_type in limits.media_types
             and (limits.max_bytes is None or size <= limits.max_bytes)
@@ -73,35 +73,35 @@ class Fit:
         )
 
 
-def fit_picture(data: bytes, media_type: MediaType, fit: Fit, name: str = "") -> FittedPicture:
+def fit_picture(data: bytes, media_type: MediaType, fit: FitLimits, name: str = "") -> FittedPicture:
     """Change what must be changed. Raises ImageRefused for what is damaged or cannot be made small enough.
 
     Takes from milliseconds to seconds: call it in a thread, or use PictureFitter.
     """
-    with one_at_a_time, warnings.catch_warnings():
+    with pillow_lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with opened(data, name) as image:
-            is_moving = moves(image) and not fit.limits.moving
-            if not is_moving and fit.holds(media_type, len(data), *image.size):
+        with open_picture(data, name) as image:
+            is_moving = is_animated(image) and not fit.limits.accepts_animated
+            if not is_moving and fit.accepts(media_type, len(data), *image.size):
                 return FittedPicture(data, media_type)
             try:
                 image.load()
-                return _Fitting(image, data, media_type, fit, name).result(is_moving=is_moving)
+                return _FittingWork(image, data, media_type, fit, name).result(is_moving=is_moving)
             except ImageRefused:
                 raise
-            except DAMAGED as error:
+            except DECODE_ERRORS as error:
                 raise ImageRefused.unreadable(name) from error
 
 
-class _Fitting:
+class _FittingWork:
     """One picture on its way."""
 
-    def __init__(self, image: "Image", data: bytes, media_type: MediaType, fit: Fit, name: str) -> None:
+    def __init__(self, image: "Image", data: bytes, media_type: MediaType, fit: FitLimits, name: str) -> None:
         self._original = image
-        self._image = upright(image) or image
+        self._image = rotate_upright(image) or image
         self._data = data
-        self._given: MediaType = media_type
-        self._kind: MediaType = media_type  # that it is written as
+        self._source_type: MediaType = media_type
+        self._target_type: MediaType = media_type  # that it is written as
         self._fit = fit
         self._name = name
         self._about = Sentence("The picture “{name}”", {"name": name[:200]}) if name else Sentence("A picture")
@@ -109,23 +109,23 @@ class _Fitting:
 
     def result(self, *, is_moving: bool) -> FittedPicture:
         before = self._image.size
-        self._choose_kind(is_moving=is_moving)
+        self._choose_type(is_moving=is_moving)
         self._scale(self._fit.max_edge)
         if self._image.size != before:
             values = {"picture": self._about, "before": _pixels(before), "after": _pixels(self._image.size)}
             self._reasons.append(
                 Sentence("{picture} is sent with {after} instead of {before} pixels: this model takes no more.", values)
             )
-        kind, encoded = self._given, self._data
+        kind, encoded = self._source_type, self._data
         if self._reasons:
-            kind, encoded = self._kind, written(self._image, self._kind, self._original)
-        kind, encoded = self._useful(kind, encoded)
+            kind, encoded = self._target_type, encode_picture(self._image, self._target_type, self._original)
+        kind, encoded = self._reduce_to_useful(kind, encoded)
         most = self._fit.limits.max_bytes
         if most is not None and len(encoded) > most:
             kind, encoded = self._smaller(most)
         return FittedPicture(encoded, kind, tuple(self._reasons))
 
-    def _choose_kind(self, *, is_moving: bool) -> None:
+    def _choose_type(self, *, is_moving: bool) -> None:
         types = self._fit.limits.media_types
         writable: list[MediaType] = [each for each in types if each != "image/gif"] or ["image/png"]
         still: MediaType = "image/png" if "image/png" in writable else writable[0]
@@ -134,75 +134,75 @@ class _Fitting:
             self._reasons.append(
                 Sentence("{picture} is sent without its movement: this model reads still pictures only.", values)
             )
-        elif self._given not in types:
-            values = {"picture": self._about, "before": _word(self._given), "after": _word(still)}
+        elif self._source_type not in types:
+            values = {"picture": self._about, "before": _type_name(self._source_type), "after": _type_name(still)}
             self._reasons.append(Sentence("{picture} is sent as {after}: this model does not read {before}.", values))
-        if is_moving or self._given not in writable:
-            self._kind = still
+        if is_moving or self._source_type not in writable:
+            self._target_type = still
 
-    def _useful(self, kind: MediaType, encoded: bytes) -> tuple[MediaType, bytes]:
+    def _reduce_to_useful(self, kind: MediaType, encoded: bytes) -> tuple[MediaType, bytes]:
         """With as many pixels as are of use, where that saves anything: the provider would scale it just so."""
         before = self._image
-        self._scale(self._fit.limits.useful_edge)
+        self._scale(self._fit.limits.downscale_edge)
         if self._image is before:
             return kind, encoded
-        small = written(self._image, self._kind, self._original)
+        small = encode_picture(self._image, self._target_type, self._original)
         if len(small) < len(encoded):
-            return self._kind, small
+            return self._target_type, small
         self._image = before
         return kind, encoded
 
     def _scale(self, edge: int | None) -> None:
         size = self._image.size if edge is None else fitted_size(self._image.size, edge)
         if size != self._image.size:
-            self._image = scaled(self._image, size)
+            self._image = resize_picture(self._image, size)
 
     def _smaller(self, most: int) -> tuple[MediaType, bytes]:
         """Less detail until the file is short enough, and fewer pixels where that does not do."""
-        kind: MediaType = self._lossy()
-        while max(self._image.size) >= _SMALLEST_EDGE:
+        kind: MediaType = self._lossy_type()
+        while max(self._image.size) >= _MIN_EDGE:
             for quality in _QUALITIES:
-                encoded = written(self._image, kind, self._original, quality)
+                encoded = encode_picture(self._image, kind, self._original, quality)
                 if len(encoded) <= most:
                     values = {"picture": self._about, "limit": _megabytes(most), "size": _megabytes(len(encoded))}
                     self._reasons.append(
                         Sentence("{picture} is sent with less detail, in {size}: this model takes {limit}.", values)
                     )
                     return kind, encoded
-            self._scale(int(max(self._image.size) * _SMALLER))
+            self._scale(int(max(self._image.size) * _SHRINK_FACTOR))
         raise ImageRefused.too_large(self._name, _megabytes(most))
 
-    def _lossy(self) -> MediaType:
+    def _lossy_type(self) -> MediaType:
         lossy: list[MediaType] = ["image/jpeg", "image/webp"]
         if has_transparency(self._image):
             lossy.reverse()
         taken: list[MediaType] = [each for each in lossy if each in self._fit.limits.media_types]
-        return taken[0] if taken else self._kind
+        return taken[0] if taken else self._target_type
 
 
 class PictureFitter:
     """Fits pictures in worker threads and keeps what came of it, up to KEPT_BYTES."""
 
-    def __init__(self, room: int = KEPT_BYTES) -> None:
+    def __init__(self, room: int = CACHE_BYTES) -> None:
         self._room = room
-        self._kept: OrderedDict[tuple[str, Fit, str], FittedPicture | None] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, FitLimits, str], FittedPicture | None] = OrderedDict()
         self._size = 0
 
-    async def fitted(self, data: bytes, media_type: MediaType, fit: Fit, name: str = "") -> FittedPicture:
+    async def fit(self, data: bytes, media_type: MediaType, fit: FitLimits, name: str = "") -> FittedPicture:
         """The picture as it goes to this model. Raises ImageRefused."""
-        if not fit.needs_a_look:
+        if not fit.needs_check:
             return FittedPicture(data, media_type)
         key = (hashlib.sha256(data).hexdigest(), fit, name)
-        if key not in self._kept:
-            self._keep(key, await asyncio.to_thread(fit_picture, data, media_type, fit, name), data)
-        self._kept.move_to_end(key)
-        return self._kept[key] or FittedPicture(data, media_type)
+        if key not in self._cache:
+            self._cache_result(key, await asyncio.to_thread(fit_picture, data, media_type, fit, name), data)
+        self._cache.move_to_end(key)
+        return self._cache[key] or FittedPicture(data, media_type)
 
-    def _keep(self, key: tuple[str, Fit, str], fitted: FittedPicture, data: bytes) -> None:
-        self._kept[key] = None if fitted.data is data else fitted
+    def _cache_result(self, key: tuple[str, FitLimits, str], fitted: FittedPicture, data: bytes) -> None:
+        self._cache[key] = None if fitted.data is data else fitted
         self._size += 0 if fitted.data is data else len(fitted.data)
-        while self._size > self._room and len(self._kept) > 1:
-            _, oldest = self._kept.popitem(last=False)
+        while self._size > self._room and len(self._cache) > 1:
+            _, oldest = self._cache.popitem(last=False)
             self._size -= 0 if oldest is None else len(oldest.data)
 
 
@@ -210,7 +210,7 @@ def _pixels(size: tuple[int, int]) -> str:
     return f"{size[0]} x {size[1]}"
 
 
-def _word(media_type: MediaType) -> str:
+def _type_name(media_type: MediaType) -> str:
     return media_type.removeprefix("image/").upper()
 
 

@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING
 
 from desktop_agent.conversation.picture_metadata import has_metadata
 from desktop_agent.conversation.picture_pixels import (
-    DAMAGED,
+    DECODE_ERRORS,
+    encode_picture,
     fitted_size,
-    moves,
-    one_at_a_time,
-    opened,
-    scaled,
-    upright,
-    written,
+    is_animated,
+    open_picture,
+    pillow_lock,
+    resize_picture,
+    rotate_upright,
 )
 from desktop_agent.vocabulary.errors import ImageRefused, Sentence
-from desktop_agent.vocabulary.images import MediaType, media_type_of
+from desktop_agent.vocabulary.images import MediaType, detect_media_type
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-FILE_LIMIT = 50_000_000
+MAX_FILE_BYTES = 50_000_000
 MAX_EDGE = 2048
 
 
 @dataclass(frozen=True, slots=True)
-class TakenPicture:
+class ImportedPicture:
     """A picture ready to be stored and sent. Width and height in pixels; `notes` say what was changed and why."""
 
     data: bytes = field(repr=False)
@@ -42,33 +42,33 @@ class TakenPicture:
     notes: tuple[Sentence, ...] = ()
 
 
-def take_picture(data: bytes, name: str = "", *, max_edge: int = MAX_EDGE) -> TakenPicture:
+def import_picture(data: bytes, name: str = "", *, max_edge: int = MAX_EDGE) -> ImportedPicture:
     """Check and prepare a picture; content decides what it is, `name` is only for sentences. Raises ImageRefused.
 
     Takes from milliseconds to seconds: call it in a thread, or use `take`.
     """
-    if len(data) > FILE_LIMIT:
-        raise ImageRefused.too_large(name, f"{FILE_LIMIT // 1_000_000} MB")
-    with one_at_a_time, warnings.catch_warnings():
+    if len(data) > MAX_FILE_BYTES:
+        raise ImageRefused.too_large(name, f"{MAX_FILE_BYTES // 1_000_000} MB")
+    with pillow_lock, warnings.catch_warnings():
         # Pillow also warns about what it refuses or repairs; the person gets one sentence, from here.
         warnings.simplefilter("ignore")
-        with opened(data, name) as image:
+        with open_picture(data, name) as image:
             try:
-                return _prepared(image, data, max_edge)
-            except DAMAGED as error:
+                return _prepare(image, data, max_edge)
+            except DECODE_ERRORS as error:
                 raise ImageRefused.unreadable(name) from error
 
 
-async def take(data: bytes, name: str = "", *, max_edge: int = MAX_EDGE) -> TakenPicture:
+async def import_picture_async(data: bytes, name: str = "", *, max_edge: int = MAX_EDGE) -> ImportedPicture:
     """The same in a worker thread."""
-    return await asyncio.to_thread(take_picture, data, name, max_edge=max_edge)
+    return await asyncio.to_thread(import_picture, data, name, max_edge=max_edge)
 
 
-def _prepared(image: "Image", data: bytes, max_edge: int) -> TakenPicture:
+def _prepare(image: "Image", data: bytes, max_edge: int) -> ImportedPicture:
     """Decode all of it, and write it anew only where something must change."""
-    found = media_type_of(data)
+    found = detect_media_type(data)
     notes: list[Sentence] = []
-    if moves(image):
+    if is_animated(image):
         found = None
         notes.append(Sentence("Only the first of several frames is kept."))
     elif found is None:
@@ -76,22 +76,22 @@ def _prepared(image: "Image", data: bytes, max_edge: int) -> TakenPicture:
     image.load()
     if found is not None and has_metadata(data, found):
         notes.append(Sentence("Hidden information about place, camera and time was removed."))
-    changed = _scaled(_upright(image, notes), max_edge, notes)
+    changed = _scale_down(_turn_upright(image, notes), max_edge, notes)
     if found is not None and not notes:
-        return TakenPicture(data, found, image.width, image.height)
+        return ImportedPicture(data, found, image.width, image.height)
     kept: MediaType = "image/png" if found is None or found == "image/gif" else found
-    return TakenPicture(written(changed, kept, image), kept, changed.width, changed.height, tuple(notes))
+    return ImportedPicture(encode_picture(changed, kept, image), kept, changed.width, changed.height, tuple(notes))
 
 
-def _upright(image: "Image", notes: list[Sentence]) -> "Image":
-    turned = upright(image)
+def _turn_upright(image: "Image", notes: list[Sentence]) -> "Image":
+    turned = rotate_upright(image)
     if turned is None:
         return image
     notes.append(Sentence("Turned upright, as the camera noted."))
     return turned
 
 
-def _scaled(image: "Image", max_edge: int, notes: list[Sentence]) -> "Image":
+def _scale_down(image: "Image", max_edge: int, notes: list[Sentence]) -> "Image":
     size = fitted_size(image.size, max_edge)
     if size == image.size:
         return image
@@ -100,4 +100,4 @@ def _scaled(image: "Image", max_edge: int, notes: list[Sentence]) -> "Image":
     notes.append(
         Sentence("Scaled from {before} to {after} pixels: models take up to {limit} pixels on the longer edge.", values)
     )
-    return scaled(image, size)
+    return resize_picture(image, size)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from desktop_agent.vocabulary.images import MediaType
 
 # PNG (Third Edition), chunks that say how the pixels look; all others are text, times, EXIF or private.
-_PNG_LOOKS = frozenset(
+_PNG_PIXEL_CHUNKS = frozenset(
     b"IHDR PLTE IDAT IEND tRNS cHRM gAMA iCCP sBIT sRGB cICP mDCV cLLI bKGD hIST pHYs sPLT acTL fcTL fdAT".split()
 )
-_WEBP_LOOKS = frozenset({b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ANIM", b"ANMF", b"ICCP"})
+_WEBP_PIXEL_CHUNKS = frozenset({b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ANIM", b"ANMF", b"ICCP"})
 
 
 def has_metadata(data: bytes, media_type: MediaType) -> bool:
@@ -17,29 +17,29 @@ def has_metadata(data: bytes, media_type: MediaType) -> bool:
     try:
         match media_type:
             case "image/png":
-                return _png_has(data)
+                return _png_has_metadata(data)
             case "image/jpeg":
-                return _jpeg_has(data)
+                return _jpeg_has_metadata(data)
             case "image/webp":
-                return _webp_has(data)
+                return _webp_has_metadata(data)
             case "image/gif":
-                return _gif_has(data)
+                return _gif_has_metadata(data)
     except (struct.error, IndexError):
         return True
 
 
-def _png_has(data: bytes) -> bool:
+def _png_has_metadata(data: bytes) -> bool:
     at = 8
     while True:
         length, kind = struct.unpack_from(">I4s", data, at)
-        if kind not in _PNG_LOOKS:
+        if kind not in _PNG_PIXEL_CHUNKS:
             return True
         at += 12 + length
         if kind == b"IEND":
             return at != len(data)
 
 
-def _jpeg_has(data: bytes) -> bool:
+def _jpeg_has_metadata(data: bytes) -> bool:
     # What follows the end mark may be a film: phones append one to their "motion" photos.
     return not data.endswith(b"\xff\xd9") or any(_is_jpeg_metadata(*segment) for segment in _jpeg_segments(data))
 
@@ -70,23 +70,23 @@ def _is_jpeg_metadata(marker: int, start: bytes) -> bool:
     return not colours
 
 
-def _webp_has(data: bytes) -> bool:
+def _webp_has_metadata(data: bytes) -> bool:
     (size,) = struct.unpack_from("<I", data, 4)
     at, end = 12, 8 + size
     while at < end:
         kind, length = struct.unpack_from("<4sI", data, at)
-        if kind not in _WEBP_LOOKS:
+        if kind not in _WEBP_PIXEL_CHUNKS:
             return True
         at += 8 + length + length % 2
     return len(data) > end
 
 
-def _gif_has(data: bytes) -> bool:
+def _gif_has_metadata(data: bytes) -> bool:
     """Comments, plain text and application blocks other than the one that counts loops (GIF89a)."""
-    at = 13 + _gif_colours(data[10])
+    at = 13 + _gif_palette_size(data[10])
     while data[at] != 0x3B:
         if data[at] == 0x2C:
-            at += 10 + _gif_colours(data[at + 9]) + 1
+            at += 10 + _gif_palette_size(data[at + 9]) + 1
         elif data[at : at + 2] == b"\x21\xf9" or data[at : at + 14] == b"\x21\xff\x0bNETSCAPE2.0":
             at += 2
         else:
@@ -97,5 +97,5 @@ def _gif_has(data: bytes) -> bool:
     return at + 1 != len(data)
 
 
-def _gif_colours(flags: int) -> int:
+def _gif_palette_size(flags: int) -> int:
     return 3 << ((flags & 7) + 1) if flags & 0x80 else 0

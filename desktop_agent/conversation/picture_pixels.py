@@ -1,6 +1,6 @@
 """Pillow, kept at arm's length: opening, turning, scaling and writing pictures, and what can go wrong in each.
 
-Hold `one_at_a_time` around all of it. Everything here takes from milliseconds to seconds: use a thread.
+Hold `pillow_lock` around all of it. Everything here takes from milliseconds to seconds: use a thread.
 """
 
 import io
@@ -9,28 +9,38 @@ import threading
 from typing import TYPE_CHECKING, cast
 
 from desktop_agent.vocabulary.errors import ImageRefused
-from desktop_agent.vocabulary.images import MediaType, media_type_of
+from desktop_agent.vocabulary.images import MediaType, detect_media_type
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-PIXEL_LIMIT = 100_000_000
+MAX_PIXELS = 100_000_000
 JPEG_QUALITY = 90
 
 # Nothing that starts another program (EPS). Pillow was perhaps built without the last ones.
 _FORMATS = ("PNG", "JPEG", "GIF", "BMP", "DIB", "TIFF", "WEBP", "AVIF")
 _ORIENTATION = 0x0112
 # A hundred megapixels take 400 MB while they are decoded. Also, catching warnings is not safe in two threads at once.
-one_at_a_time = threading.Lock()
+pillow_lock = threading.Lock()
 # A colour profile fits only pixels of its own kind.
-_COLOUR = frozenset({"RGB", "RGBA", "P", "PA"})
-_NO_PROFILE = frozenset({"CMYK", "YCbCr", "LAB", "HSV"})
+_COLOUR_MODES = frozenset({"RGB", "RGBA", "P", "PA"})
+_MODES_WITHOUT_PROFILE = frozenset({"CMYK", "YCbCr", "LAB", "HSV"})
 
 # Pillow's plugins let these out of damaged files, each at its own place.
-DAMAGED = (OSError, SyntaxError, ValueError, EOFError, IndexError, KeyError, TypeError, OverflowError, struct.error)
+DECODE_ERRORS = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    EOFError,
+    IndexError,
+    KeyError,
+    TypeError,
+    OverflowError,
+    struct.error,
+)
 
 
-def opened(data: bytes, name: str) -> "Image":
+def open_picture(data: bytes, name: str) -> "Image":
     """The picture, not decoded yet. Raises ImageRefused for what is none, or has more than PIXEL_LIMIT pixels."""
     # Imported when the first picture comes: the window must not wait for it.
     from PIL import Image, UnidentifiedImageError
@@ -42,25 +52,25 @@ def opened(data: bytes, name: str) -> "Image":
     except Image.DecompressionBombError as error:
         raise _too_many_pixels(name) from error
     except UnidentifiedImageError as error:
-        if media_type_of(data) is None:
+        if detect_media_type(data) is None:
             raise ImageRefused.unsupported(name) from error
         raise ImageRefused.unreadable(name) from error
-    except DAMAGED as error:
+    except DECODE_ERRORS as error:
         raise ImageRefused.unreadable(name) from error
-    if image.width * image.height > PIXEL_LIMIT:
+    if image.width * image.height > MAX_PIXELS:
         image.close()
         raise _too_many_pixels(name)
     return image
 
 
-def moves(image: "Image") -> bool:
+def is_animated(image: "Image") -> bool:
     """Whether it is an animation."""
     # MPO, a JPEG of some phones, holds the same picture twice (for depth or 3D) and does not move.
     return bool(getattr(image, "is_animated", False)) and image.format != "MPO"
 
 
 def _too_many_pixels(name: str) -> ImageRefused:
-    return ImageRefused.too_large(name, f"{PIXEL_LIMIT // 1_000_000} megapixels")
+    return ImageRefused.too_large(name, f"{MAX_PIXELS // 1_000_000} megapixels")
 
 
 def has_transparency(image: "Image") -> bool:
@@ -68,13 +78,13 @@ def has_transparency(image: "Image") -> bool:
     return image.has_transparency_data
 
 
-def upright(image: "Image") -> "Image | None":
+def rotate_upright(image: "Image") -> "Image | None":
     """Turned as the camera noted; None where it stands upright already."""
     from PIL import ImageOps
 
     try:
         orientation = image.getexif().get(_ORIENTATION, 1)
-    except DAMAGED:
+    except DECODE_ERRORS:
         # The pixels are good; only the note about them is not.
         orientation = 1
     return ImageOps.exif_transpose(image) if orientation in range(2, 9) else None
@@ -89,26 +99,26 @@ def fitted_size(size: tuple[int, int], max_edge: int) -> tuple[int, int]:
     return width, height
 
 
-def scaled(image: "Image", size: tuple[int, int]) -> "Image":
+def resize_picture(image: "Image", size: tuple[int, int]) -> "Image":
     """Another size."""
     from PIL.Image import Resampling
 
-    plain = in_plain_mode(image)
+    plain = to_plain_mode(image)
     return plain.resize(size, Resampling.LANCZOS, reducing_gap=3.0)  # pyright: ignore[reportUnknownMemberType]  # Pillow's stub names a numpy type
 
 
-def in_plain_mode(image: "Image") -> "Image":
+def to_plain_mode(image: "Image") -> "Image":
     """Grey or colours of 8 bits, with or without transparency: what every writer and every scaler takes."""
     if image.mode in {"L", "LA", "RGB", "RGBA"}:
         return image
     if image.mode[0] in "IF":
-        return _in_8_bits(image)
+        return _to_8_bits(image)
     if image.has_transparency_data:
         return image.convert("RGBA")
     return image.convert("L" if image.mode == "1" else "RGB")
 
 
-def _in_8_bits(image: "Image") -> "Image":
+def _to_8_bits(image: "Image") -> "Image":
     """Deep grey scaled down; Pillow's own conversion would clip it to white."""
     from PIL import ImageMath
 
@@ -117,10 +127,12 @@ def _in_8_bits(image: "Image") -> "Image":
     return cast("Image", scaled).convert("L")
 
 
-def written(image: "Image", media_type: MediaType, original: "Image", quality: int = JPEG_QUALITY) -> bytes:
+def encode_picture(image: "Image", media_type: MediaType, original: "Image", quality: int = JPEG_QUALITY) -> bytes:
     """Pixels and colour profile, and nothing else."""
-    plain = in_plain_mode(image)
-    same_kind = (plain.mode in _COLOUR) == (original.mode in _COLOUR) and original.mode not in _NO_PROFILE
+    plain = to_plain_mode(image)
+    same_kind = (plain.mode in _COLOUR_MODES) == (
+        original.mode in _COLOUR_MODES
+    ) and original.mode not in _MODES_WITHOUT_PROFILE
     profile = original.info.get("icc_profile") if same_kind else None
     # Pillow writes some of what it finds here back into the file, a comment for example.
     plain = plain.copy()
@@ -128,7 +140,7 @@ def written(image: "Image", media_type: MediaType, original: "Image", quality: i
     out = io.BytesIO()
     match media_type:
         case "image/jpeg":
-            _opaque(plain).save(out, "JPEG", quality=quality, icc_profile=profile, exif=b"")
+            _on_white(plain).save(out, "JPEG", quality=quality, icc_profile=profile, exif=b"")
         case "image/webp":
             plain.save(out, "WEBP", quality=quality, icc_profile=profile or b"", exif=b"")
         case _:
@@ -136,7 +148,7 @@ def written(image: "Image", media_type: MediaType, original: "Image", quality: i
     return out.getvalue()
 
 
-def _opaque(plain: "Image") -> "Image":
+def _on_white(plain: "Image") -> "Image":
     """On white, as paper is; what lies hidden under transparent pixels is often black."""
     if plain.mode not in {"LA", "RGBA"}:
         return plain

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.messages import Message, Role
 
-_MISSING = "This call was never answered: the conversation was interrupted."
+_NEVER_ANSWERED = "This call was never answered: the conversation was interrupted."
 
 
-def unanswered(messages: Sequence[Message]) -> tuple[ToolUse, ...]:
+def unanswered_calls(messages: Sequence[Message]) -> tuple[ToolUse, ...]:
     """Calls of the last assistant message that have no result yet. Reads the end only."""
     answered: set[str] = set()
     for message in reversed(messages):
@@ -26,7 +26,7 @@ def missing_result(call: ToolUse, outcome: Outcome, why: str) -> ToolResult:
     return ToolResult(tool_use_id=call.id, content=(Text(text=why),), outcome=outcome)
 
 
-def repaired(messages: Iterable[Message]) -> tuple[Message, ...]:
+def normalised_history(messages: Iterable[Message]) -> tuple[Message, ...]:
     """The same history with every call answered once, right after its message; stray results are left out.
 
     Idempotent. Ids that a server repeats pair with the message just before them.
@@ -52,7 +52,7 @@ def repaired(messages: Iterable[Message]) -> tuple[Message, ...]:
             position += 1
         # Ids that stand twice in one answer pair by their order.
         results = tuple(
-            given[call.id].popleft() if given[call.id] else missing_result(call, Outcome.CANCELLED, _MISSING)
+            given[call.id].popleft() if given[call.id] else missing_result(call, Outcome.CANCELLED, _NEVER_ANSWERED)
             for call in message.tool_uses
         )
         fixed.append(

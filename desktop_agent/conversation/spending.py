@@ -8,10 +8,10 @@ from desktop_agent.vocabulary.provider_events import UsageUpdate
 from desktop_agent.vocabulary.usage import Usage
 
 # US dollars: less than this is how sums of fractions differ.
-_NOTHING = 1e-9
+_COST_TOLERANCE = 1e-9
 
 
-class Spending:
+class ConversationUsage:
     """Reads the committed messages, each once, and adds the answer that is on its way.
 
     `history` answers all committed messages, oldest first. What specialists use while the conversation is open is
@@ -29,40 +29,40 @@ class Spending:
         self._specialists_open: dict[str, Usage] = {}
         self._before_run = 0.0
         self._run_cost = 0.0
-        self._for_nothing = 0.0
-        self._count()
+        self._wasted_cost = 0.0
+        self._count_new()
 
     @property
     def total(self) -> Usage | None:
         """Of all answers; None while nothing is known."""
-        lost = Usage(cost=self._for_nothing) if self._for_nothing > _NOTHING else None
+        lost = Usage(cost=self._wasted_cost) if self._wasted_cost > _COST_TOLERANCE else None
         parts = (self._committed, self._open, self._specialists, *self._specialists_open.values(), lost)
         known = [part for part in parts if part is not None]
         return sum(known[1:], known[0]) if known else None
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether the cost of every answer is known; where not, the total's cost is the least that it was."""
         return not self._has_gaps and (self._open is None or self._open.cost is not None)
 
     def take(self, event: Event, sub_run: str | None = None) -> None:
         """One event of the conversation; `sub_run` is the id of the specialist's run that it belongs to, if any."""
         if sub_run is not None:
-            self._take_below(event, sub_run)
+            self._on_sub_run_event(event, sub_run)
             return
         match event:
             case UsageUpdate():
                 self._open = event.usage if self._open is None else self._open.merge_max(event.usage)
             case RunStarted():
-                self._count()
+                self._count_new()
                 self._before_run, self._run_cost = self._cost, 0.0
             case CostUpdated():
                 self._run_cost = event.cost
             case TurnStarted() | RunFinished():
                 # The answer before was committed by now, with its usage.
                 self._open = None
-                self._count()
-                self._for_nothing += max(0.0, self._before_run + self._run_cost - self._cost)
+                self._count_new()
+                self._wasted_cost += max(0.0, self._before_run + self._run_cost - self._cost)
             case _:
                 pass
 
@@ -71,7 +71,7 @@ class Spending:
         total = self.total
         return (total.cost if total is not None else None) or 0.0
 
-    def _take_below(self, event: Event, run_id: str) -> None:
+    def _on_sub_run_event(self, event: Event, run_id: str) -> None:
         match event:
             case UsageUpdate():
                 before = self._specialists_open.get(run_id)
@@ -84,7 +84,7 @@ class Spending:
             case _:
                 pass
 
-    def _count(self) -> None:
+    def _count_new(self) -> None:
         messages = self._history()
         if len(messages) < self._counted:  # another branch
             self._counted, self._committed, self._has_gaps = 0, None, False

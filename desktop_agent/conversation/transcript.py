@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 from itertools import takewhile
 
 from desktop_agent.conversation.compacted import summary_of
-from desktop_agent.conversation.folding.calls import Calls
-from desktop_agent.conversation.folding.endings import ending
-from desktop_agent.conversation.folding.facts import COMPACTED, Fact, fact, gone_on, undone
-from desktop_agent.conversation.folding.sub_runs import SubRuns
-from desktop_agent.conversation.folding.texts import OpenText
+from desktop_agent.conversation.folding.calls import CallItems
+from desktop_agent.conversation.folding.endings import explain_ending
+from desktop_agent.conversation.folding.facts import COMPACTED, NoticeText, continued_notice, notice_for, undo_notice
+from desktop_agent.conversation.folding.sub_runs import SubRunItems
+from desktop_agent.conversation.folding.texts import TextItems
 from desktop_agent.conversation.folding.undo_notes import is_undo_note
 from desktop_agent.conversation.items import (
     AnswerItem,
@@ -26,7 +26,7 @@ from desktop_agent.conversation.items import (
     UserItem,
 )
 from desktop_agent.vocabulary.blocks import Block, Image, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
-from desktop_agent.vocabulary.conduct.checkpoints import SavedCall
+from desktop_agent.vocabulary.conduct.checkpoints import CheckpointedCall
 from desktop_agent.vocabulary.engine_events import (
     AnswerAwaited,
     ApprovalRequested,
@@ -47,10 +47,10 @@ from desktop_agent.vocabulary.engine_events import (
     UserMessageQueued,
     UserMessageReturned,
 )
-from desktop_agent.vocabulary.errors import RemedyAction, Sentence, with_remedy
+from desktop_agent.vocabulary.errors import RemedyAction, Sentence, join_remedy
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.provider_events import (
-    CUT_SHORT,
+    TRUNCATED_STOP_REASONS,
     AnswerStarted,
     ContentDelta,
     MessageDelta,
@@ -62,24 +62,24 @@ from desktop_agent.vocabulary.provider_events import (
 )
 
 INTERRUPTED = Sentence("This answer was interrupted.")
-_LEADING_ON = frozenset({RemedyAction.RETRY, RemedyAction.CONTINUE})
+_CONTINUE_ACTIONS = frozenset({RemedyAction.RETRY, RemedyAction.CONTINUE})
 # Closing a text asks for the moment; for stored ones it matters to nobody.
-_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+_NO_TIME = datetime.min.replace(tzinfo=UTC)
 
 
 class Transcript:
     """A list of items. The single writer is the session; everybody else reads."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
-        self._shown = ItemList()
-        self._items = self._shown.items
-        self._text = OpenText(self._shown)
-        self._calls = Calls(self._shown)
-        self._sub_runs = SubRuns(self._calls)
+        self._item_list = ItemList()
+        self._items = self._item_list.items
+        self._text = TextItems(self._item_list)
+        self._calls = CallItems(self._item_list)
+        self._sub_runs = SubRunItems(self._calls)
         self._message_id = ""
-        self._told: set[str] = set()
-        self._awaiting: NoticeItem | None = None
-        self._offer: NoticeItem | None = None
+        self._added_sentences: set[str] = set()
+        self._waiting_notice: NoticeItem | None = None
+        self._offer_notice: NoticeItem | None = None
         for message in messages:
             self.add_message(message)
 
@@ -99,12 +99,12 @@ class Transcript:
     def _add_message(self, message: Message) -> list[Change]:
         match message.role:
             case Role.USER if is_undo_note(message):
-                return self._add_fact(undone(message), message.id)
+                return self._add_notice_text(undo_notice(message), message.id)
             case Role.USER if message.injected_by is not None:
-                return self._add_fact(gone_on(message.injected_by))
+                return self._add_notice_text(continued_notice(message.injected_by))
             case Role.USER:
                 images = tuple(block for block in message.blocks if isinstance(block, Image))
-                return [self._shown.add(UserItem(self._shown.new_id(), message.id, message.text, images))]
+                return [self._item_list.add(UserItem(self._item_list.new_id(), message.id, message.text, images))]
             case Role.TOOL:
                 results = [block for block in message.blocks if isinstance(block, ToolResult)]
                 return [change for result in results for change in self._calls.finish(result, None)]
@@ -126,16 +126,18 @@ class Transcript:
     ) -> list[Change]:
         """Say something in place."""
         level = "error" if error else "notice"
-        return [self._shown.add(NoticeItem(self._shown.new_id(), level, sentence, remedy, action, detail, folded))]
+        return [
+            self._item_list.add(NoticeItem(self._item_list.new_id(), level, sentence, remedy, action, detail, folded))
+        ]
 
-    def offer(self, sentence: Sentence, action: RemedyAction) -> list[Change]:
+    def offer_continue(self, sentence: Sentence, action: RemedyAction) -> list[Change]:
         """Offer at the end to go on, until something is said or a run begins. Nothing where that is offered already."""
-        if self._leads_on():
+        if self._offers_continue():
             return []
-        self._offer = NoticeItem(self._shown.new_id(), "notice", sentence, action=action)
-        return [self._shown.add(self._offer)]
+        self._offer_notice = NoticeItem(self._item_list.new_id(), "notice", sentence, action=action)
+        return [self._item_list.add(self._offer_notice)]
 
-    def end_notice(self, notice: NoticeItem, instead: Sentence) -> list[Change]:
+    def resolve_notice(self, notice: NoticeItem, instead: Sentence) -> list[Change]:
         """What it says is no longer so: it goes, or says this instead where something else was said behind it."""
         for index in reversed(range(len(self._items))):
             if self._items[index] is notice:
@@ -148,12 +150,12 @@ class Transcript:
         notice.level, notice.sentence, notice.remedy = "notice", instead, None
         return [Updated(index, "state")]
 
-    def mark(self, saved: Iterable[SavedCall]) -> list[Change]:
+    def mark_saved_calls(self, saved: Iterable[CheckpointedCall]) -> list[Change]:
         """Say of calls that are shown already which checkpoints they have."""
-        return self._calls.mark(saved)
+        return self._calls.mark_saved(saved)
 
     @property
-    def saved_calls(self) -> list[SavedCall]:
+    def saved_calls(self) -> list[CheckpointedCall]:
         """The checkpoints of all calls that are shown."""
         return self._calls.saved
 
@@ -162,8 +164,8 @@ class Transcript:
         if envelope.parent_run_id is not None:
             return self._sub_runs.fold(envelope)
         if isinstance(envelope.event, AnswerAwaited):
-            return self._wait(envelope.event)
-        return self._end_waiting() + self._apply(envelope) if self._awaiting else self._apply(envelope)
+            return self._show_waiting(envelope.event)
+        return self._end_waiting() + self._apply(envelope) if self._waiting_notice else self._apply(envelope)
 
     def _apply(self, envelope: Envelope) -> list[Change]:
         event = envelope.event
@@ -178,7 +180,7 @@ class Transcript:
                 return self._apply_part(event, envelope.at)
             case MessageDelta():
                 # No text follows. What was cut short is marked.
-                closed = self._text.close(envelope.at, interrupted=event.stop_reason in CUT_SHORT)
+                closed = self._text.close(envelope.at, interrupted=event.stop_reason in TRUNCATED_STOP_REASONS)
                 return closed + self._explain_end(event)
             case TurnStarted():
                 self._message_id = event.message_id
@@ -206,41 +208,41 @@ class Transcript:
             case ToolFinished():
                 return self._calls.finish(event.result, event.seconds)
             case ErrorOccurred():
-                ended = self._end(at, interrupted=True)
+                ended = self._close_open(at, interrupted=True)
                 return ended + self.add_notice(
                     event.sentence, event.remedy, event.action, error=True, detail=event.detail
                 )
             case RetryScheduled():
-                return self._end(at, interrupted=True) + self.add_notice(_waiting(event))
+                return self._close_open(at, interrupted=True) + self.add_notice(_retry_sentence(event))
             case AnswerStarted() | RequestAdjusted():
-                return self._tell_once(event.adjustments)
+                return self._add_once(event.adjustments)
             case RunFinished():
-                return self._end(at, interrupted=event.reason is not RunEnd.COMPLETED)
+                return self._close_open(at, interrupted=event.reason is not RunEnd.COMPLETED)
             case UserMessageReturned() | UserMessageQueued():
                 # Handed back, or waiting again: in either case it is not said yet.
-                return self._take_back(event.message_id)
+                return self._remove_prompt(event.message_id)
             case CheckpointCreated() | CheckpointRestored():
-                changed = self._calls.keep(event)
+                changed = self._calls.on_checkpoint(event)
             case RunStarted():
                 changed = self._end_offer()
             case _:
                 changed = []
-        return changed + self._add_fact(fact(event))
+        return changed + self._add_notice_text(notice_for(event))
 
-    def _add_fact(self, said: Fact | None, message_id: str = "") -> list[Change]:
+    def _add_notice_text(self, said: NoticeText | None, message_id: str = "") -> list[Change]:
         last = self._items[-1] if self._items else None
         # Twice in a row it says no more: several calls may have changed one file.
-        is_said = isinstance(last, NoticeItem) and said == Fact(
+        is_said = isinstance(last, NoticeItem) and said == NoticeText(
             last.sentence, last.remedy, last.action, last.detail, last.folded
         )
         if said is None or (is_said and not message_id):
             return []
         changes = self.add_notice(said.sentence, said.remedy, said.action, detail=said.detail, folded=said.folded)
         if message_id:
-            self._calls.note(message_id)
+            self._calls.link_notice(message_id)
         return changes
 
-    def _take_back(self, message_id: str) -> list[Change]:
+    def _remove_prompt(self, message_id: str) -> list[Change]:
         """A prompt that was not delivered is not part of the conversation.
 
         Behind it can only stand notices, and a prompt that was sent when its run ended.
@@ -255,89 +257,91 @@ class Transcript:
         return []
 
     def _add_answer(self, message: Message) -> list[Change]:
-        changes = self._tell_once(message.adjustments)
+        changes = self._add_once(message.adjustments)
         told = len(changes)
         for block in message.blocks:
             changes += self._add_block(block, message.id)
-        changes += self._text.close(_LONG_AGO)
+        changes += self._text.close(_NO_TIME)
         if message.state is MessageState.INTERRUPTED:
             last = self._items[-1] if len(changes) > told else None
             # Thinking that shows nothing ended the text before the answer broke off.
             if isinstance(last, AnswerItem) and isinstance(message.blocks[-1], Text):
                 last.interrupted = True
-            elif not isinstance(last, ToolCallItem) and ending(message.stop_reason, message.stop_details) is None:
+            elif (
+                not isinstance(last, ToolCallItem) and explain_ending(message.stop_reason, message.stop_details) is None
+            ):
                 changes += self.add_notice(INTERRUPTED)
         return changes + self._explain_end(message)
 
     def _add_block(self, block: Block, message_id: str) -> list[Change]:
         match block:
             case Text() | Thinking():
-                return self._text.add(block, message_id, _LONG_AGO)
+                return self._text.add(block, message_id, _NO_TIME)
             case ToolUse():
-                return [*self._text.close(_LONG_AGO), self._calls.add(block, message_id)]
+                return [*self._text.close(_NO_TIME), self._calls.add(block, message_id)]
             case ServerStep():
-                item = ServerStepItem(self._shown.new_id(), message_id, block.name, block.text)
+                item = ServerStepItem(self._item_list.new_id(), message_id, block.name, block.text)
             case Unknown():
-                item = UnknownItem(self._shown.new_id(), message_id, block.raw)
+                item = UnknownItem(self._item_list.new_id(), message_id, block.raw)
             case _:
                 return []
-        return [*self._text.close(_LONG_AGO), self._shown.add(item)]
+        return [*self._text.close(_NO_TIME), self._item_list.add(item)]
 
     def _explain_end(self, end: MessageDelta | Message) -> list[Change]:
         """An answer that ends in silence, was withheld, was refused… says so."""
         if isinstance(end, Message):
-            explained = ending(end.stop_reason, end.stop_details)
+            explained = explain_ending(end.stop_reason, end.stop_details)
         else:
-            explained = ending(end.stop_reason, end.details, end.raw)
+            explained = explain_ending(end.stop_reason, end.details, end.raw)
         return [] if explained is None else self.add_notice(explained.sentence, explained.remedy, explained.action)
 
-    def _tell_once(self, sentences: tuple[Sentence, ...]) -> list[Change]:
+    def _add_once(self, sentences: tuple[Sentence, ...]) -> list[Change]:
         """What had to be asked differently: said the first time, not in every turn."""
         changes: list[Change] = []
         for sentence in sentences:
-            if str(sentence) not in self._told:
-                self._told.add(str(sentence))
+            if str(sentence) not in self._added_sentences:
+                self._added_sentences.add(str(sentence))
                 changes += self.add_notice(sentence)
         return changes
 
-    def _wait(self, event: AnswerAwaited) -> list[Change]:
+    def _show_waiting(self, event: AnswerAwaited) -> list[Change]:
         """Nothing has come yet. The line stands at the end, counts on, and is gone with whatever comes next."""
         sentence = Sentence("No answer yet, {seconds} s.", {"seconds": f"{event.seconds:.0f}"})
-        if self._awaiting is not None:
-            self._awaiting.sentence = sentence
-            return [Updated(self._place_of(self._awaiting), "state")]
-        self._awaiting = NoticeItem(self._shown.new_id(), "notice", sentence)
-        return [self._shown.add(self._awaiting)]
+        if self._waiting_notice is not None:
+            self._waiting_notice.sentence = sentence
+            return [Updated(self._index_of(self._waiting_notice), "state")]
+        self._waiting_notice = NoticeItem(self._item_list.new_id(), "notice", sentence)
+        return [self._item_list.add(self._waiting_notice)]
 
     def _end_waiting(self) -> list[Change]:
-        ended, self._awaiting = self._awaiting, None
-        return self._take_away(ended)
+        ended, self._waiting_notice = self._waiting_notice, None
+        return self._remove_notice(ended)
 
     def _end_offer(self) -> list[Change]:
-        ended, self._offer = self._offer, None
-        return self._take_away(ended)
+        ended, self._offer_notice = self._offer_notice, None
+        return self._remove_notice(ended)
 
-    def _take_away(self, notice: NoticeItem | None) -> list[Change]:
+    def _remove_notice(self, notice: NoticeItem | None) -> list[Change]:
         if notice is None:
             return []
-        index = self._place_of(notice)
+        index = self._index_of(notice)
         del self._items[index]
         return [Removed(index, 1)]
 
-    def _leads_on(self) -> bool:
+    def _offers_continue(self) -> bool:
         last = takewhile(lambda item: isinstance(item, NoticeItem), reversed(self._items))
-        return any(isinstance(item, NoticeItem) and item.action in _LEADING_ON for item in last)
+        return any(isinstance(item, NoticeItem) and item.action in _CONTINUE_ACTIONS for item in last)
 
-    def _place_of(self, notice: NoticeItem) -> int:
+    def _index_of(self, notice: NoticeItem) -> int:
         """Where it stands: at the end, or before other notices."""
         return next(index for index in reversed(range(len(self._items))) if self._items[index] is notice)
 
-    def _end(self, at: datetime, *, interrupted: bool) -> list[Change]:
+    def _close_open(self, at: datetime, *, interrupted: bool) -> list[Change]:
         """Close what is open; calls that were still being written never came to be."""
         return self._text.close(at, interrupted=interrupted) + self._calls.drop_unwritten()
 
 
-def _waiting(event: RetryScheduled) -> Sentence:
+def _retry_sentence(event: RetryScheduled) -> Sentence:
     again = Sentence("Trying again in {seconds} s.", {"seconds": f"{event.after:.0f}"})
     why = Sentence("{why}", {"why": event.why})
-    return with_remedy(why, Sentence("Trying again.") if event.after < 0.5 else again)
+    return join_remedy(why, Sentence("Trying again.") if event.after < 0.5 else again)

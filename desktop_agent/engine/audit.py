@@ -6,12 +6,12 @@ from dataclasses import asdict
 
 from pydantic_core import to_jsonable_python
 
-from desktop_agent.conversation.audit import audited
-from desktop_agent.storage.records import JournalRow
+from desktop_agent.conversation.audit import audit_entries
+from desktop_agent.storage.records import JournalEntry
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.conduct.audit import AuditEntry
 
-PAGE = 1_000
+PAGE_SIZE = 1_000
 """Events that are read at once; a call has two to five."""
 
 
@@ -20,23 +20,23 @@ class AuditTrail:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._rows: list[JournalRow] = []
+        self._rows: list[JournalEntry] = []
         self._before: int | None = None
-        self.is_at_end = False
+        self.is_complete = False
         self.entries: tuple[AuditEntry, ...] = ()
 
-    async def more(self) -> None:
+    async def load_more(self) -> None:
         """Read on, into the past. Raises StorageFailed."""
-        if self.is_at_end:
+        if self.is_complete:
             return
-        rows, self._before = await self._store.about_calls(self._before, PAGE)
-        self.is_at_end = self._before is None
+        rows, self._before = await self._store.load_call_entries(self._before, PAGE_SIZE)
+        self.is_complete = self._before is None
         self._rows[:0] = rows
-        known = audited((row.conversation_id, row.title, row.envelope) for row in self._rows)
+        known = audit_entries((row.conversation_id, row.title, row.envelope) for row in self._rows)
         self.entries = tuple(reversed(known))
 
 
-def as_json_lines(entries: Iterable[AuditEntry]) -> Iterator[str]:
+def to_json_lines(entries: Iterable[AuditEntry]) -> Iterator[str]:
     """One JSON object a line, for other programs."""
     for entry in entries:
         yield json.dumps(to_jsonable_python(asdict(entry)), ensure_ascii=False) + "\n"

@@ -6,19 +6,25 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from desktop_agent.engine.undo.by_tools import UndoingByTools, not_done_again
-from desktop_agent.engine.undo.forecasting import difference, forecast_of
-from desktop_agent.engine.undo.lasting import lasting_since
-from desktop_agent.engine.undo.saved_calls import saved_calls
-from desktop_agent.engine.undo.telling_the_model import note_about, shown
+from desktop_agent.engine.undo.by_tools import ToolUndo, redo_exclusion
+from desktop_agent.engine.undo.forecasting import file_difference, forecast_restore
+from desktop_agent.engine.undo.lasting import irreversible_calls_since
+from desktop_agent.engine.undo.saved_calls import match_saved_calls
+from desktop_agent.engine.undo.telling_the_model import displayed_path, undo_note_for
 from desktop_agent.storage.store import Store
-from desktop_agent.tools.file_keeper import FileKeeper, Restored
-from desktop_agent.tools.in_thread import in_thread
-from desktop_agent.tools.keeping.putting_back import failed
-from desktop_agent.tools.keeping.sweeping import sweep_broken_off
+from desktop_agent.tools.file_keeper import Checkpointer, RestoreReport
+from desktop_agent.tools.in_thread import run_in_thread
+from desktop_agent.tools.keeping.putting_back import skipped_because
+from desktop_agent.tools.keeping.sweeping import remove_interrupted_leftovers
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint, FileForecast, FileState, Forecast, SavedCall
+from desktop_agent.vocabulary.conduct.checkpoints import (
+    Checkpoint,
+    CheckpointedCall,
+    FileRestorePlan,
+    FileState,
+    RestorePlan,
+)
 from desktop_agent.vocabulary.engine_events import CheckpointRestored
 from desktop_agent.vocabulary.errors import Sentence, StorageFailed, WrongUse
 from desktop_agent.vocabulary.messages import Message, new_id
@@ -26,15 +32,15 @@ from desktop_agent.vocabulary.tool_calls import DiffPreview
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class RestoreListeners:
     """`note` gets what the model is to read of a restoring, after it; `show` hears which calls have checkpoints."""
 
-    note: Callable[[Message], None] = lambda _message: None
-    show: Callable[[Sequence[SavedCall]], None] = lambda _saved: None
+    on_note: Callable[[Message], None] = lambda _message: None
+    on_saved_calls: Callable[[Sequence[CheckpointedCall]], None] = lambda _saved: None
 
 
-_Ticked = Mapping[str, list[FileState | tuple[int, ...]]]
-_Consent = bool | _Ticked
+_ConsentByFile = Mapping[str, list[FileState | tuple[int, ...]]]
+_Consent = bool | _ConsentByFile
 
 
 class Checkpoints:
@@ -55,7 +61,7 @@ class Checkpoints:
         history: Callable[[], Sequence[Message]],
         refuse: Callable[[], None],
         tell: Callable[[CheckpointRestored], None],
-        telling: Telling | None = None,
+        telling: RestoreListeners | None = None,
         tools: Callable[[], ToolRegistry] = ToolRegistry,
         specialists: Callable[[], Collection[str]] = tuple,
     ) -> None:
@@ -63,23 +69,23 @@ class Checkpoints:
         self._conversation_id = conversation_id
         self._history = history
         self._refuse = refuse
-        self._tell = tell
-        self._telling = telling or Telling()
-        self._by_tools = UndoingByTools(tools, store)
+        self._emit_restored = tell
+        self._listeners = telling or RestoreListeners()
+        self._tool_undo = ToolUndo(tools, store)
         self._specialists = specialists
         self._lock = asyncio.Lock()
         # Of its own, as no run is refused because of it; a restoring waits for it.
-        self._sweeping = asyncio.Lock()
-        self._is_swept = False
+        self._cleanup_lock = asyncio.Lock()
+        self._is_cleaned_up = False
 
-    def refuse_meanwhile(self) -> None:
+    def refuse_while_restoring(self) -> None:
         """Raises WrongUse while files are being put back: a run would change them again."""
         if self._lock.locked():
             raise WrongUse("Files are being put back just now.", "Wait a moment, then do it again.")
 
-    def keeper(self, workspace: Workspace | None) -> FileKeeper:
+    def file_keeper(self, workspace: Workspace | None) -> Checkpointer:
         """What saves the files of this workspace before calls change them, and what undoing calls takes."""
-        return FileKeeper(workspace, self._store.blobs, self._store.checkpoints.save, self._conversation_id)
+        return Checkpointer(workspace, self._store.blobs, self._store.checkpoints.save, self._conversation_id)
 
     async def list(self) -> tuple[Checkpoint, ...]:
         """Those of calls, oldest first. Raises StorageFailed."""
@@ -87,80 +93,84 @@ class Checkpoints:
 
     async def _all(self) -> tuple[Checkpoint, ...]:
         """Also those of restorings."""
-        return await self._store.checkpoints.of(self._conversation_id)
+        return await self._store.checkpoints.of_conversation(self._conversation_id)
 
-    async def show(self) -> None:
+    async def publish_saved_calls(self) -> None:
         """Let the calls that are shown say which of them can be undone or redone. Raises StorageFailed."""
         every = await self._all()
-        self._telling.show(saved_calls(every, self._history(), self._specialists()))
-        if not self._is_swept and not self._lock.locked():
-            self._is_swept = True
-            async with self._sweeping:
-                await in_thread(lambda _sign: sweep_broken_off(every))
+        self._listeners.on_saved_calls(match_saved_calls(every, self._history(), self._specialists()))
+        if not self._is_cleaned_up and not self._lock.locked():
+            self._is_cleaned_up = True
+            async with self._cleanup_lock:
+                await run_in_thread(lambda _sign: remove_interrupted_leftovers(every))
 
-    async def preview(self, *checkpoint_ids: str) -> Forecast:
+    async def preview(self, *checkpoint_ids: str) -> RestorePlan:
         """What restoring these would do now; nothing is changed. Raises WrongUse for an unknown one; StorageFailed."""
-        return await forecast_of(self._chosen(checkpoint_ids, await self._all()), self._by_tools.why_not_undone)
+        return await forecast_restore(self._find(checkpoint_ids, await self._all()), self._tool_undo.reason_not_undone)
 
-    async def preview_redo(self, *ids: str) -> Forecast:
+    async def preview_redo(self, *ids: str) -> RestorePlan:
         """What redoing what was undone would do now. `ids` are of checkpoints that restorings made, or of the messages
         in which the model hears of them; what was redone before is left out. Raises StorageFailed."""
         every = await self._all()
-        chosen = [each for each in reversed(every) if each.is_redo and not each.restored and _is_of(each, ids)]
-        forecast = await forecast_of(chosen, self._by_tools.why_not_undone)
+        chosen = [each for each in reversed(every) if each.is_redo and not each.restored and _matches(each, ids)]
+        forecast = await forecast_restore(chosen, self._tool_undo.reason_not_undone)
         calls = {each.undoes for each in chosen}
-        left = {each.tool: why for each in every if each.id in calls and (why := not_done_again(each)) is not None}
+        left = {each.tool: why for each in every if each.id in calls and (why := redo_exclusion(each)) is not None}
         return replace(forecast, not_undone=tuple(left.values()))
 
-    async def preview_since(self, message_id: str) -> Forecast:
+    async def preview_since(self, message_id: str) -> RestorePlan:
         """What `restore_since` would do now, and the calls since then that nothing takes back. Raises as that does."""
         later = self._since(message_id, await self._all())
-        forecast = await forecast_of(later, self._by_tools.why_not_undone)
+        forecast = await forecast_restore(later, self._tool_undo.reason_not_undone)
         began = next(each.created_at for each in self._history() if each.id == message_id)
         names = self._specialists()
-        lasting = await lasting_since(self._store, self._conversation_id, began, self._by_tools.tools, names)
-        return replace(forecast, lasting=lasting)
+        lasting = await irreversible_calls_since(
+            self._store, self._conversation_id, began, self._tool_undo.tools, names
+        )
+        return replace(forecast, irreversible=lasting)
 
-    async def difference(self, file: FileForecast, *, replaced: bool = False) -> DiffPreview | Sentence:
+    async def difference(self, file: FileRestorePlan, *, replaced: bool = False) -> DiffPreview | Sentence:
         """The lines that would change in a file that was foreseen, or why there are none. Raises StorageFailed."""
-        return await difference(file, self._store.blobs, replaced=replaced)
+        return await file_difference(file, self._store.blobs, replaced=replaced)
 
-    async def restore(self, checkpoint_id: str, *, even_if_changed: bool = False) -> Restored:
+    async def restore(self, checkpoint_id: str, *, even_if_changed: bool = False) -> RestoreReport:
         """Undo one call and put back its files; those that were changed since only when `even_if_changed` says so.
 
         What was redone since is undone again, also where not all of it had been undone. The answer is about all of it;
         what was left alone is in it. Raises WrongUse while working, when the conversation is closed, and for an
         unknown one; StorageFailed.
         """
-        async with self._lock, self._sweeping:
-            chosen = self._chosen((checkpoint_id,), every := await self._all())
-            return _together(await self._restore_all(_open_of(chosen[0], every), even_if_changed, _silent))
+        async with self._lock, self._cleanup_lock:
+            chosen = self._find((checkpoint_id,), every := await self._all())
+            return _merge_results(
+                await self._restore_all(_open_checkpoints(chosen[0], every), even_if_changed, _no_progress)
+            )
 
-    async def restore_since(self, message_id: str, *, even_if_changed: bool = False) -> tuple[Restored, ...]:
+    async def restore_since(self, message_id: str, *, even_if_changed: bool = False) -> tuple[RestoreReport, ...]:
         """Put back, newest first, what the calls of this message and of all after it changed; as `restore`.
 
         What was restored before is left out.
         """
-        async with self._lock, self._sweeping:
-            return await self._restore_all(self._since(message_id, await self._all()), even_if_changed, _silent)
+        async with self._lock, self._cleanup_lock:
+            return await self._restore_all(self._since(message_id, await self._all()), even_if_changed, _no_progress)
 
-    async def restore_foreseen(
+    async def restore_forecast(
         self,
-        forecast: Forecast,
-        replacing: Collection[FileForecast] = (),
+        forecast: RestorePlan,
+        replacing: Collection[FileRestorePlan] = (),
         on_progress: Callable[[int, int], None] = lambda _done, _all: None,
-    ) -> tuple[Restored, ...]:
+    ) -> tuple[RestoreReport, ...]:
         """Restore the checkpoints of a forecast, newest first, as `restore`; what was restored meanwhile is left out.
 
         Each file is looked at again. Those in `replacing` are put back although they were changed since, if they are
         still as they were foreseen. `on_progress` hears how many calls of how many are done.
         """
-        async with self._lock, self._sweeping:
-            known = self._chosen(forecast.calls, await self._all())
-            consent: _Consent = {each.key: [_as_found(each)] for each in replacing}
+        async with self._lock, self._cleanup_lock:
+            known = self._find(forecast.checkpoint_ids, await self._all())
+            consent: _Consent = {each.key: [_expected_state(each)] for each in replacing}
             return await self._restore_all([each for each in known if not each.restored], consent, on_progress)
 
-    def _chosen(self, ids: Collection[str], checkpoints: Sequence[Checkpoint]) -> Sequence[Checkpoint]:
+    def _find(self, ids: Collection[str], checkpoints: Sequence[Checkpoint]) -> Sequence[Checkpoint]:
         """Those of these ids, newest first."""
         found = [each for each in reversed(checkpoints) if each.id in ids]
         if len(found) < len(set(ids)):
@@ -190,75 +200,77 @@ class Checkpoints:
         checkpoints: Sequence[Checkpoint],
         consent: _Consent,
         on_progress: Callable[[int, int], None],
-    ) -> tuple[Restored, ...]:
-        done: list[Restored] = []
+    ) -> tuple[RestoreReport, ...]:
+        done: list[RestoreReport] = []
         note_id = new_id()
         try:
             for each in checkpoints:
-                done.append(await self._restored(each, consent, note_id))
+                done.append(await self._restore_one(each, consent, note_id))
                 if not isinstance(consent, bool):
-                    _go_on_consenting(consent, done[-1])
+                    _extend_consent(consent, done[-1])
                 on_progress(len(done), len(checkpoints))
         finally:
             # Also of one that was broken off: what was put back is.
-            await self._tell_of(done, note_id)
+            await self._report(done, note_id)
         return tuple(done)
 
-    async def _tell_of(self, done: Sequence[Restored], note_id: str) -> None:
-        note = note_about(done, note_id)
+    async def _report(self, done: Sequence[RestoreReport], note_id: str) -> None:
+        note = undo_note_for(done, note_id)
         with suppress(WrongUse, StorageFailed):
             # Closed meanwhile: another session may have the conversation by now.
             self._refuse()
             if note is not None:
-                self._telling.note(note)
-            await self.show()
+                self._listeners.on_note(note)
+            await self.publish_saved_calls()
 
-    async def _restored(self, checkpoint: Checkpoint, consent: _Consent, note_id: str) -> Restored:
+    async def _restore_one(self, checkpoint: Checkpoint, consent: _Consent, note_id: str) -> RestoreReport:
         self._refuse()
         before = checkpoint.undo_said
-        checkpoint, not_undone = await self._by_tools.undone(checkpoint)
+        checkpoint, not_undone = await self._tool_undo.undo(checkpoint)
         folder = checkpoint.workspace
         if not isinstance(consent, bool):
             consent = {file.path: found for file in checkpoint.files if (found := consent.get(f"{folder}/{file.path}"))}
         try:
-            workspace = await in_thread(lambda _sign: Workspace(Path(folder))) if folder else None
-            keeper = self.keeper(workspace)
+            workspace = await run_in_thread(lambda _sign: Workspace(Path(folder))) if folder else None
+            keeper = self.file_keeper(workspace)
             restored = await keeper.restore(checkpoint, even_if_changed=consent, note_id=note_id)
         except WrongUse as error:
             # The folder is gone, or another one stands in its place.
-            restored = Restored(checkpoint, left_alone=tuple(failed(file.path, error) for file in checkpoint.files))
+            restored = RestoreReport(
+                checkpoint, left_alone=tuple(skipped_because(file.path, error) for file in checkpoint.files)
+            )
         if not_undone is not None:
             restored = replace(restored, left_alone=(not_undone, *restored.left_alone))
         told = CheckpointRestored(
             checkpoint.id, restored.conflicts, restored.failed, restored.undone, restored.not_undone
         )
-        self._tell(told)
+        self._emit_restored(told)
         return replace(restored, is_new_undo=before is None and bool(restored.undone))
 
 
-def _as_found(file: FileForecast) -> FileState | tuple[int, ...]:
+def _expected_state(file: FileRestorePlan) -> FileState | tuple[int, ...]:
     """What it must still be; of what could not be read, one version looks like the next."""
-    return file.now if file.can_be_saved or file.stamp is None else file.stamp
+    return file.current_state if file.can_be_saved or file.stamp is None else file.stamp
 
 
-def _silent(_done: int, _all: int) -> None:
+def _no_progress(_done: int, _all: int) -> None:
     """Nobody waits for it."""
 
 
-def _go_on_consenting(consent: _Ticked, restored: Restored) -> None:
+def _extend_consent(consent: _ConsentByFile, restored: RestoreReport) -> None:
     """What was put back for the person may be put back further by an older call."""
     checkpoint, put_back = restored.checkpoint, set(restored.restored)
     for file in checkpoint.files:
         states = consent.get(f"{checkpoint.workspace}/{file.path}")
-        if states is not None and shown(file.path) in put_back:
+        if states is not None and displayed_path(file.path) in put_back:
             states.append(file.before)
 
 
-def _is_of(checkpoint: Checkpoint, ids: Collection[str]) -> bool:
+def _matches(checkpoint: Checkpoint, ids: Collection[str]) -> bool:
     return checkpoint.id in ids or (bool(checkpoint.note_id) and checkpoint.note_id in ids)
 
 
-def _open_of(checkpoint: Checkpoint, every: Sequence[Checkpoint]) -> Sequence[Checkpoint]:
+def _open_checkpoints(checkpoint: Checkpoint, every: Sequence[Checkpoint]) -> Sequence[Checkpoint]:
     """Those that restoring this has to mean, newest first: itself, and what was saved whenever it was redone."""
     found, above = [checkpoint], {checkpoint.id}
     for each in every:
@@ -268,11 +280,11 @@ def _open_of(checkpoint: Checkpoint, every: Sequence[Checkpoint]) -> Sequence[Ch
     return [each for each in reversed(found) if not each.restored] or [checkpoint]
 
 
-def _together(done: Sequence[Restored]) -> Restored:
+def _merge_results(done: Sequence[RestoreReport]) -> RestoreReport:
     """One restoring of one call out of several, newest first; `checkpoint` and `saved` are the last of theirs."""
     restored = tuple(dict.fromkeys(path for each in done for path in each.restored))
     left = {each.path: each for one in done for each in one.left_alone if each.path not in restored}
-    return Restored(
+    return RestoreReport(
         done[-1].checkpoint,
         restored,
         tuple(left.values()),

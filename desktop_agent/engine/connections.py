@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
-from desktop_agent.engine.model_tables.listings import Listings
+from desktop_agent.engine.model_tables.listings import ModelListings
 from desktop_agent.providers.catalogue.catalogue import Catalogue
-from desktop_agent.providers.connect import load_dialects, make_provider, vendor_of
+from desktop_agent.providers.connect import catalogue_vendor, load_dialects, make_provider
 from desktop_agent.providers.failover import Failover
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.transport.http_client import HttpClient
-from desktop_agent.storage.ending import all_ended
-from desktop_agent.storage.listings_file import ListingsFile
+from desktop_agent.storage.ending import wait_for_all
+from desktop_agent.storage.listings_file import ModelListingsFile
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint
 from desktop_agent.vocabulary.errors import (
@@ -31,16 +31,16 @@ from desktop_agent.vocabulary.errors import (
     WrongUse,
 )
 from desktop_agent.vocabulary.preferences import Preferences
-from desktop_agent.vocabulary.requests import ModelInfo, PictureLimits
+from desktop_agent.vocabulary.requests import ImageLimits, ModelInfo
 
 if TYPE_CHECKING:
     from desktop_agent.providers.demo.server import DemoServer
 
 DEMO = "demo"
 # A local server that answers at all answers at once; in seconds.
-_DISCOVERY_PATIENCE = 2.0
+_DISCOVERY_TIMEOUT = 2.0
 _PRESETS = (*LOCAL_SERVERS, *CLOUD_PROVIDERS)
-_NOT_OFFERED = {405, 501}
+_NOT_OFFERED_STATUSES = {405, 501}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Connections:
         given: Endpoint | None = None,
         given_key: SecretStr | None = None,
         catalogue: Catalogue | None = None,
-        saved: ListingsFile | None = None,
+        saved: ModelListingsFile | None = None,
     ) -> None:
         self._secrets = secrets
         self._http = http
@@ -76,7 +76,7 @@ class Connections:
         self._providers: dict[str, Provider] = {}
         self._forgotten = 0  # how often one was
         self._catalogue = catalogue or Catalogue()
-        self._listings = Listings(saved, self._listed_by_server, lambda: self._preferences().providers.endpoints)
+        self._listings = ModelListings(saved, self._listed_by_server, lambda: self._preferences().providers.endpoints)
         self._demo: DemoServer | None = None
         self._demo_endpoint: Endpoint | None = None
         self._starting_demo = asyncio.Lock()
@@ -96,7 +96,7 @@ class Connections:
         title = next((each.title for each in _PRESETS if each.id == endpoint_id), endpoint_id)
         raise WrongUse(f"The server “{title}” is no longer set up.", "Choose another model.")
 
-    def refuse_removed(self, endpoint_id: str | None) -> None:
+    def require_endpoint(self, endpoint_id: str | None) -> None:
         """Raises WrongUse for a server that is no longer set up."""
         if endpoint_id not in (None, DEMO) and endpoint_id not in self._providers:
             self.endpoint(endpoint_id)
@@ -137,9 +137,9 @@ class Connections:
             await self.start_demo()
         endpoint = self.endpoint(endpoint_id)
         models = await self._listings.models(endpoint, refresh=refresh)
-        return tuple(self._catalogue.merged(_vendor(endpoint), model) for model in models)
+        return tuple(self._catalogue.merged(_vendor_of_endpoint(endpoint), model) for model in models)
 
-    def on_models(self, listener: Callable[[str], None]) -> None:
+    def on_models_changed(self, listener: Callable[[str], None]) -> None:
         """Be told, by its id, when an endpoint's models turn out to be others than were remembered."""
         self._listings.on_change(listener)
 
@@ -150,27 +150,29 @@ class Connections:
             return None
         listed = next((each for each in self._listings.known(endpoint) if each.id == model), None)
         if listed is not None:
-            return self._catalogue.merged(_vendor(endpoint), listed)
+            return self._catalogue.merged(_vendor_of_endpoint(endpoint), listed)
         provider = self._providers.get(endpoint_id)
         if provider is not None and model:
             return provider.model_info(model)
-        return self._catalogue.find(_vendor(endpoint), model)
+        return self._catalogue.find(_vendor_of_endpoint(endpoint), model)
 
-    def listed(self, endpoint: Endpoint) -> tuple[ModelInfo, ...]:
+    def listed_models(self, endpoint: Endpoint) -> tuple[ModelInfo, ...]:
         """The models of an endpoint as last listed, without asking anybody."""
-        return tuple(self._catalogue.merged(_vendor(endpoint), model) for model in self._listings.known(endpoint))
+        return tuple(
+            self._catalogue.merged(_vendor_of_endpoint(endpoint), model) for model in self._listings.known(endpoint)
+        )
 
-    def picture_limits(self, endpoint_id: str, model: str) -> PictureLimits:
+    def picture_limits(self, endpoint_id: str, model: str) -> ImageLimits:
         """What may be sent of pictures; no limits where the server was never spoken to."""
         provider = self._providers.get(endpoint_id)
-        return PictureLimits() if provider is None else provider.picture_limits(model)
+        return ImageLimits() if provider is None else provider.picture_limits(model)
 
     async def check(self, endpoint: Endpoint, key: SecretStr | None) -> tuple[ModelInfo, ...]:
         """Ask the server for its models with this key, without keeping anything. Raises ProviderError."""
         await self._catalogue.warm_up()
-        return await _listed(endpoint, self._make(endpoint, key))
+        return await _list_models(endpoint, self._make(endpoint, key))
 
-    async def keep_key(self, endpoint_id: str, key: SecretStr, *, session_only: bool = False) -> None:
+    async def save_key(self, endpoint_id: str, key: SecretStr, *, session_only: bool = False) -> None:
         """Store a key in the keyring, or in memory when the person chose so. Raises SecretsUnavailable."""
         if session_only:
             self._secrets.remember_for_session(endpoint_id, key)
@@ -192,12 +194,12 @@ class Connections:
         else:
             self._listings.forget(endpoint_id)
 
-    async def find_local(self) -> tuple[FoundServer, ...]:
+    async def discover_local(self) -> tuple[FoundServer, ...]:
         """Who of the known local servers answers on loopback."""
 
         async def ask(endpoint: Endpoint) -> FoundServer:
             try:
-                async with asyncio.timeout(_DISCOVERY_PATIENCE):
+                async with asyncio.timeout(_DISCOVERY_TIMEOUT):
                     return FoundServer(endpoint, await self._make(endpoint, None).list_models())
             except (AgentError, TimeoutError):
                 return FoundServer(endpoint, None)
@@ -219,10 +221,10 @@ class Connections:
                 rest.push_async_callback(self._demo.aclose)
             await self._listings.close()
             # Prompts that a server keeps for them cost money until they are deleted.
-            await all_ended(*(provider.aclose() for provider in self._providers.values()))
+            await wait_for_all(*(provider.aclose() for provider in self._providers.values()))
 
     async def _listed_by_server(self, endpoint: Endpoint) -> tuple[ModelInfo, ...]:
-        return await _listed(endpoint, await self.provider(endpoint.id))
+        return await _list_models(endpoint, await self.provider(endpoint.id))
 
     def _make(self, endpoint: Endpoint, key: SecretStr | None) -> Provider:
         """The key goes to the endpoint's own addresses, all of which the person entered for it, and to no other."""
@@ -241,7 +243,7 @@ class Connections:
                 self._secrets, self._preferences().providers.endpoints, endpoint
             )
         if not endpoint.may_have_key:
-            return self._secrets.remembered(endpoint.id)
+            return self._secrets.remembered_secret(endpoint.id)
         try:
             return await self._secrets.get(endpoint.id)
         except SecretsUnavailable:
@@ -260,10 +262,10 @@ def lacks_listing(error: AgentError) -> bool:
     if not isinstance(error, ProviderError):
         return False
     kinds = (InvalidRequest, NotFound, PermissionRefused, UnreadableAnswer)
-    return isinstance(error, kinds) or error.status in _NOT_OFFERED
+    return isinstance(error, kinds) or error.status in _NOT_OFFERED_STATUSES
 
 
-async def _listed(endpoint: Endpoint, provider: Provider) -> tuple[ModelInfo, ...]:
+async def _list_models(endpoint: Endpoint, provider: Provider) -> tuple[ModelInfo, ...]:
     """Those that the person typed first, then the others. Raises ProviderError."""
     try:
         listed = await provider.list_models()
@@ -283,7 +285,7 @@ async def _key_of_same_server(secrets: SecretStore, added: Sequence[Endpoint], g
         # All of them: a mirror that the key was not saved for must not get it.
         if _addresses(given) <= _addresses(endpoint):
             if not endpoint.may_have_key:
-                return secrets.remembered(endpoint.id)
+                return secrets.remembered_secret(endpoint.id)
             try:
                 return await secrets.get(endpoint.id)
             except SecretsUnavailable:
@@ -297,8 +299,8 @@ def _addresses(endpoint: Endpoint) -> frozenset[str]:
     return frozenset(each.rstrip("/") for each in (endpoint.base_url, *endpoint.mirrors))
 
 
-def _vendor(endpoint: Endpoint) -> str:
-    return vendor_of(endpoint.dialect, endpoint.base_url)
+def _vendor_of_endpoint(endpoint: Endpoint) -> str:
+    return catalogue_vendor(endpoint.dialect, endpoint.base_url)
 
 
 def key_from_environment(variable: str) -> SecretStr | None:

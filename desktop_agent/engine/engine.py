@@ -11,26 +11,26 @@ from weakref import WeakValueDictionary, finalize
 from pydantic import SecretStr
 
 from desktop_agent.engine.connections import DEMO, Connections
-from desktop_agent.engine.leaving import Leaving
-from desktop_agent.engine.mcp.live_tools import LiveTools, chosen
-from desktop_agent.engine.mcp.sampling import Sampling
+from desktop_agent.engine.leaving import IdleSessions
+from desktop_agent.engine.mcp.live_tools import DynamicToolRegistry, filter_tools
+from desktop_agent.engine.mcp.sampling import SamplingHandler
 from desktop_agent.engine.mcp.servers import McpServers
-from desktop_agent.engine.model_tables.own_models import own_table
-from desktop_agent.engine.new_file import NewFile
-from desktop_agent.engine.oversight import Oversight
-from desktop_agent.engine.own_prices import OwnPrices
-from desktop_agent.engine.rule_book import RuleBook, unread_rules
+from desktop_agent.engine.model_tables.own_models import load_model_overrides
+from desktop_agent.engine.new_file import DatabaseReplacement
+from desktop_agent.engine.oversight import PermissionInspector
+from desktop_agent.engine.own_prices import PriceOverrides
+from desktop_agent.engine.rule_book import RuleBook, unreadable_rule_notices
 from desktop_agent.engine.session_parts.write_behind import OVERTAKEN
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.storage.conversation_locks import ConversationLock, ConversationLocks, Program
-from desktop_agent.storage.ending import all_ended
-from desktop_agent.storage.listings_file import ListingsFile
-from desktop_agent.storage.paths import data_folder, make_private
+from desktop_agent.storage.ending import wait_for_all
+from desktop_agent.storage.listings_file import ModelListingsFile
+from desktop_agent.storage.paths import data_folder, make_private_folder
 from desktop_agent.storage.pictures import PictureFiles
 from desktop_agent.storage.preferences_file import PreferencesFile
-from desktop_agent.storage.records import ConversationRecord, OpenRuns
+from desktop_agent.storage.records import ConversationRecord, InterruptedRuns
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.registry import ToolRegistry
@@ -39,17 +39,17 @@ from desktop_agent.vocabulary.conduct.limits import Limits
 from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import Sentence, StorageFailed, WrongUse
-from desktop_agent.vocabulary.mcp.asking import People
+from desktop_agent.vocabulary.mcp.asking import ConsentHandlers
 from desktop_agent.vocabulary.messages import new_id, now
 from desktop_agent.vocabulary.preferences import Preferences
 from desktop_agent.vocabulary.requests import ProviderConfig
 
 if TYPE_CHECKING:
-    from desktop_agent.engine.following import Follower
+    from desktop_agent.engine.following import ConversationFollower
     from desktop_agent.engine.session import Session
     from desktop_agent.engine.session_parts.setup import SessionSetup
-    from desktop_agent.engine.unsaved import Unsaved
-    from desktop_agent.tools.toolsets import Which
+    from desktop_agent.engine.unsaved import UnsavedConversation
+    from desktop_agent.tools.toolsets import ToolSelection
 
 _REVOKE_AGAIN = "Check the disk and its free space, then revoke the rule again."
 
@@ -66,7 +66,7 @@ class RunDefaults:
     endpoint: Endpoint | None = None
     api_key: SecretStr | None = None
     model: str | None = None
-    toolset: "Which" = "all"
+    toolset: "ToolSelection" = "all"
     config: ProviderConfig = field(default_factory=ProviderConfig)
     questions: bool = False
     mode_requests: bool = False
@@ -93,13 +93,13 @@ class Engine:
         self._preferences_file = preferences_file
         self._preferences = preferences
         self._defaults = defaults
-        self._book = book
+        self._rule_book = book
         # A session lives while somebody holds it, and in `_busy` while something of it is under way or unwritten.
         self._sessions: WeakValueDictionary[str, Session] = WeakValueDictionary()
         self._busy: set[Session] = set()
-        self.people = People()
-        self._leaving = Leaving(self._busy)
-        self._new_file = NewFile(store, book, lambda: self._all_sessions)
+        self.people = ConsentHandlers()
+        self._idle_sessions = IdleSessions(self._busy)
+        self._database_replacement = DatabaseReplacement(store, book, lambda: self._all_sessions)
         self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._locks = ConversationLocks(folder, defaults.program)
         self._preference_listeners: list[Callable[[Preferences], None]] = []
@@ -110,16 +110,18 @@ class Engine:
             given=defaults.endpoint,
             given_key=defaults.api_key,
             catalogue=catalogue,
-            saved=ListingsFile(folder),
+            saved=ModelListingsFile(folder),
         )
         self._private_hosts = lambda: self._preferences.network.private_host_names
-        sampling = Sampling(lambda: self.people, lambda: _model_in_use(defaults, self._preferences), self.connections)
+        sampling = SamplingHandler(
+            lambda: self.people, lambda: _default_model(defaults, self._preferences), self.connections
+        )
         self.mcp = McpServers(
-            lambda: self._preferences.mcp.servers, self.secrets, folder, sampling.answerers, self._private_hosts
+            lambda: self._preferences.mcp.servers, self.secrets, folder, sampling.handlers, self._private_hosts
         )
         self.mcp.on_state(lambda _: self._tools_changed())
-        self.prices = OwnPrices(folder, catalogue, self.connections)
-        self.oversight = Oversight(store, self.record, self.session, self._tools_for)
+        self.prices = PriceOverrides(folder, catalogue, self.connections)
+        self.permission_inspector = PermissionInspector(store, self.record, self.session, self._tools_for)
         self.notices: tuple[Sentence, ...] = store.report.notices
 
     @classmethod
@@ -132,7 +134,7 @@ class Engine:
         preferences_file = PreferencesFile(folder)
         try:
             preferences = await preferences_file.load()
-            own, own_notices = await own_table(folder)
+            own, own_notices = await load_model_overrides(folder)
             rules = await store.rules.load()
         except BaseException:
             await store.close()
@@ -140,7 +142,7 @@ class Engine:
         catalogue = Catalogue(own, shipped=True)
         book = RuleBook(rules.rules)
         engine = cls(folder, store, preferences_file, preferences, defaults, catalogue, book)
-        engine.notices += (*preferences_file.notices, *own_notices, *unread_rules(rules))
+        engine.notices += (*preferences_file.notices, *own_notices, *unreadable_rule_notices(rules))
         return engine
 
     @property
@@ -156,9 +158,9 @@ class Engine:
     async def change_preferences(self, preferences: Preferences) -> None:
         """Use these from now on, and save them. Raises StorageFailed; they hold for this run all the same."""
         self._preferences = preferences
-        self.mcp.follow_settings()
+        self.mcp.apply_settings()
         for session in tuple(self._sessions.values()):
-            session.modes.follow()
+            session.modes.refresh_modes()
         for listener in tuple(self._preference_listeners):
             listener(preferences)
         await self._preferences_file.save(preferences)
@@ -172,9 +174,9 @@ class Engine:
     ) -> "Session":
         """A conversation that is written at its first prompt."""
         # Late, here and below: no conversation is open yet when the window is drawn for the first time.
-        from desktop_agent.engine.ledger import Ledger
+        from desktop_agent.engine.ledger import JournalQueue
         from desktop_agent.engine.session import Session
-        from desktop_agent.engine.writer import Writer
+        from desktop_agent.engine.writer import SessionWriter
 
         chosen = self._preferences.providers
         given = self._defaults.endpoint
@@ -187,11 +189,13 @@ class Engine:
             endpoint_id=endpoint_id or (given.id if given else chosen.endpoint_id),
             model=model or self._defaults.model or (None if given else chosen.model),
             workspace=workspace,
-            reasoning=self._preferences.models.first_reasoning,
+            reasoning=self._preferences.models.default_reasoning,
         )
         lock, store = self._locks.lock(record.id), self.store.pinned()
-        session = Session(Writer(Ledger(store, record, is_new=True, lock=lock)), self._setup(store), busy=self._busy)
-        return self._held(session, lock)
+        session = Session(
+            SessionWriter(JournalQueue(store, record, is_new=True, lock=lock)), self._setup(store), busy=self._busy
+        )
+        return self._register(session, lock)
 
     async def session(self, conversation_id: str) -> "Session":
         """The open conversation, or the stored one opened; what a dead process left is put in order first.
@@ -201,20 +205,20 @@ class Engine:
         # One opening of a conversation at a time: two would both put it in order.
         async with self._opening_lock(conversation_id):
             session = self._sessions.get(conversation_id)
-            self._leaving.stay(session)
+            self._idle_sessions.keep_open(session)
             if session is not None and session.is_closed:
                 # To its end: two must never write the same conversation, and what one has not written the other lacks.
                 await session.close()
                 with suppress(*OVERTAKEN):
-                    await session.settle()
+                    await session.flush()
                 session = None
-            return session or await self._reopened(conversation_id)
+            return session or await self._reopen(conversation_id)
 
     def _opening_lock(self, conversation_id: str) -> asyncio.Lock:
         return self._opening.setdefault(conversation_id, asyncio.Lock())
 
-    async def _reopened(self, conversation_id: str) -> "Session":
-        from desktop_agent.engine.reopening import reopened
+    async def _reopen(self, conversation_id: str) -> "Session":
+        from desktop_agent.engine.reopening import reopen_session
 
         # For an unknown one no lock is made.
         await self.store.record(conversation_id)
@@ -222,31 +226,33 @@ class Engine:
             raise self.store.read_only
         lock, store = await self._locks.acquire(conversation_id), self.store.pinned()
         try:
-            session = await reopened(store, conversation_id, self._setup(store), self._busy, lock)
+            session = await reopen_session(store, conversation_id, self._setup(store), self._busy, lock)
         except BaseException:
             lock.release_now()
             raise
-        return self._held(session, lock)
+        return self._register(session, lock)
 
-    async def left_open(self) -> tuple[OpenRuns, ...]:
+    async def interrupted_conversations(self) -> tuple[InterruptedRuns, ...]:
         """Conversations with runs of a process that is gone: to open one puts it in order. Raises StorageFailed.
 
         None while nothing can be written.
         """
         if self.store.read_only is not None:
             return ()
-        found = [each for each in await self.store.open_runs() if each.conversation_id not in self._sessions]
+        found = [
+            each for each in await self.store.find_interrupted_runs() if each.conversation_id not in self._sessions
+        ]
         is_free = await asyncio.gather(*(self._locks.lock(each.conversation_id).is_free() for each in found))
         return tuple(each for each, free in zip(found, is_free, strict=True) if free)
 
-    async def follow(self, conversation_id: str, held: StorageFailed) -> "Follower":
+    async def follow_conversation(self, conversation_id: str, held: StorageFailed) -> "ConversationFollower":
         """Read along in a conversation that `session` refused with this. Raises WrongUse, and StorageFailed."""
-        from desktop_agent.engine.following import followed
+        from desktop_agent.engine.following import follow_conversation
 
         lock, store = self._locks.lock(conversation_id), self.store.pinned()
-        return await followed(store, conversation_id, self._setup(store), held, lock)
+        return await follow_conversation(store, conversation_id, self._setup(store), held, lock)
 
-    def _held(self, session: "Session", lock: ConversationLock) -> "Session":
+    def _register(self, session: "Session", lock: ConversationLock) -> "Session":
         """Remember it while somebody holds it; when nobody does, its conversation is free for other processes."""
         finalize(session, lock.release_now)
         self._sessions[session.record.id] = session
@@ -257,17 +263,17 @@ class Engine:
         session = self._sessions.get(conversation_id)
         return session.record if session is not None else await self.store.record(conversation_id)
 
-    def leave(self, session: "Session") -> None:
+    def release_session(self, session: "Session") -> None:
         """Nobody looks at this one any more: once it has come to rest, other processes may have its conversation.
 
         Whoever asks for it again before that gets it as it is.
         """
-        self._leaving.leave(session)
+        self._idle_sessions.close_when_idle(session)
 
     @property
     def rules(self) -> tuple[Rule, ...]:
         """All rules that are kept, of every scope, oldest first."""
-        return self._book.rules
+        return self._rule_book.rules
 
     async def revoke_rule(self, rule_id: str) -> None:
         """Forget a rule; it holds in no conversation any more. Raises StorageFailed; it holds as before then."""
@@ -277,7 +283,7 @@ class Engine:
             # Were it forgotten here alone, it would be back at the next start, and nobody would see it until then.
             what = Sentence("The rule could not be taken back and still holds: {why}", {"why": error.sentence})
             raise StorageFailed(what, _REVOKE_AGAIN, detail=error.detail) from error
-        self._book.remove(rule_id)
+        self._rule_book.remove(rule_id)
 
     async def delete_conversation(self, conversation_id: str) -> None:
         """Stop it and put it into the trash. Raises ConversationInUse, and StorageFailed.
@@ -293,17 +299,19 @@ class Engine:
                     self._sessions.pop(conversation_id, None)
                     return
                 with suppress(*OVERTAKEN):
-                    await session.settle()
+                    await session.flush()
             async with self._locks.held(conversation_id):
                 await self.store.delete_conversation(conversation_id)
             self._sessions.pop(conversation_id, None)
 
     async def write_all(self, *, at_once: bool = False) -> None:
-        """Try to write what waits everywhere; `unsaved` says what was refused. `at_once`: see Session.write_at_once."""
-        await all_ended(*(each.write_at_once() if at_once else each.write_all() for each in tuple(self._busy)))
+        """Try to write what waits everywhere; `unsaved` says what was refused. `run_to_end`: see
+        Session.write_at_once.
+        """
+        await wait_for_all(*(each.write_at_once() if at_once else each.write_all() for each in tuple(self._busy)))
 
     @property
-    def unsaved(self) -> "tuple[Unsaved, ...]":
+    def unsaved(self) -> "tuple[UnsavedConversation, ...]":
         """The conversations of which the disk refused something, also after `close`."""
         found = (session.unsaved for session in self._all_sessions)
         return tuple(each for each in found if each is not None)
@@ -318,26 +326,26 @@ class Engine:
         async with AsyncExitStack() as rest:
             for close in (self._locks.close, self.store.close, self.mcp.close, self.connections.close):
                 rest.push_async_callback(close)
-            await self._leaving.close()
-            await all_ended(*(session.close() for session in self._all_sessions), self._new_file.close())
+            await self._idle_sessions.close()
+            await wait_for_all(*(session.close() for session in self._all_sessions), self._database_replacement.close())
 
     def _tools_changed(self) -> None:
         for session in tuple(self._busy):
-            session.standing.tools_changed()
+            session.permission_policy.tools_changed()
 
     def _setup(self, store: Store) -> "SessionSetup":
         from desktop_agent.engine.session_parts.setup import SessionSetup
 
         return SessionSetup(
             open_provider=self._open_provider,
-            refuse_removed=lambda record: self.connections.refuse_removed(record.endpoint_id),
+            require_endpoint=lambda record: self.connections.require_endpoint(record.endpoint_id),
             tools_ready=self._tools_ready,
             read_picture=self.pictures.get,
             tools_for=self._tools_for,
-            config_for=lambda record: _config(record, self._preferences, self._defaults.config),
+            config_for=lambda record: _config_for(record, self._preferences, self._defaults.config),
             limits=lambda: Limits(tool_iterations=self._preferences.chat.max_tool_iterations),
             store=store,
-            book=self._book,
+            rule_book=self._rule_book,
             own_folders=self._own_folders,
             modes=lambda: self._preferences.modes.all,
             specialists=lambda: self._preferences.specialists.defined,
@@ -346,26 +354,26 @@ class Engine:
         )
 
     async def _open_provider(self, record: ConversationRecord, model: str) -> Provider:
-        return await self.connections.provider(_chosen_endpoint(record, model))
+        return await self.connections.provider(_endpoint_for(record, model))
 
     async def _tools_ready(self, record: ConversationRecord) -> None:
         if self._defaults.toolset != "none":
-            await self.mcp.ready(_folder(record))
+            await self.mcp.ready(_workspace_of(record))
 
     def _tools_for(self, record: ConversationRecord) -> ToolRegistry:
-        folder, which = _folder(record), self._defaults.toolset
+        folder, which = _workspace_of(record), self._defaults.toolset
         workspace = Workspace(folder) if folder else None
         # Late: nothing of the tools is needed before the first question.
         from desktop_agent.permissions.shell.git_checkout import is_checkout
         from desktop_agent.tools.toolsets import builtin_tools
 
         fixed = ToolRegistry(builtin_tools(workspace, which, (self.folder,), self._private_hosts, is_checkout))
-        return LiveTools(fixed, lambda: chosen(which, self.mcp.tools(folder)))
+        return DynamicToolRegistry(fixed, lambda: filter_tools(which, self.mcp.tools(folder)))
 
     async def demo_workspace(self) -> Path:
         """A folder of the demo's own, so that its tool call has somewhere to write. Raises StorageFailed."""
         folder = self.folder / "demo workspace"
-        await asyncio.to_thread(make_private, folder, self.folder)
+        await asyncio.to_thread(make_private_folder, folder, self.folder)
         return folder
 
     async def new_demo_session(self) -> "Session":
@@ -374,13 +382,13 @@ class Engine:
         return self.new_session(endpoint_id=DEMO, model="demo", workspace=str(await self.demo_workspace()))
 
 
-def _model_in_use(defaults: RunDefaults, preferences: Preferences) -> tuple[str | None, str | None]:
+def _default_model(defaults: RunDefaults, preferences: Preferences) -> tuple[str | None, str | None]:
     """Of new conversations: the ids of an endpoint and of a model."""
     chosen, given = preferences.providers, defaults.endpoint
     return (given.id if given else chosen.endpoint_id), defaults.model or (None if given else chosen.model)
 
 
-def _chosen_endpoint(record: ConversationRecord, model: str) -> str:
+def _endpoint_for(record: ConversationRecord, model: str) -> str:
     if record.endpoint_id is None:
         raise WrongUse("No model server is set up yet.", "Connect a model first.")
     if not model:
@@ -388,11 +396,11 @@ def _chosen_endpoint(record: ConversationRecord, model: str) -> str:
     return record.endpoint_id
 
 
-def _folder(record: ConversationRecord) -> Path | None:
+def _workspace_of(record: ConversationRecord) -> Path | None:
     return Path(record.workspace) if record.workspace else None
 
 
-def _config(record: ConversationRecord, preferences: Preferences, base: ProviderConfig) -> ProviderConfig:
+def _config_for(record: ConversationRecord, preferences: Preferences, base: ProviderConfig) -> ProviderConfig:
     """What was said on the command line wins."""
     timeouts = preferences.network.timeouts.model_copy(update=base.timeouts.model_dump(exclude_unset=True))
     said = base.model_fields_set

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_parts.setup import SessionSetup
-from desktop_agent.engine.unkept import UnkeptLedger
-from desktop_agent.engine.writer import Writer
+from desktop_agent.engine.unkept import InMemoryJournal
+from desktop_agent.engine.writer import SessionWriter
 from desktop_agent.storage.conversation_locks import ConversationLock
-from desktop_agent.storage.database.following import News, Position
+from desktop_agent.storage.database.following import NewRows, ReadPosition
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.engine_events import (
     ApprovalRequested,
@@ -23,15 +23,15 @@ from desktop_agent.vocabulary.errors import DatabaseBusy, DatabaseReplaced, Stor
 from desktop_agent.vocabulary.messages import Message
 
 # Seconds between two looks; a look at which nothing was written asks the database one question.
-EVERY = 0.3
-_OF_CALLS = ApprovalRequested | ApprovalResolved | ToolStarted | ToolProgress | ToolFinished
+POLL_SECONDS = 0.3
+_CALL_EVENTS = ApprovalRequested | ApprovalResolved | ToolStarted | ToolProgress | ToolFinished
 
 
-class Follower:
+class ConversationFollower:
     """Shows what another process writes. `session` is closed to every change; what it raises then says why."""
 
     def __init__(
-        self, store: Store, session: Session, writer: Writer, lock: ConversationLock, position: Position
+        self, store: Store, session: Session, writer: SessionWriter, lock: ConversationLock, position: ReadPosition
     ) -> None:
         self.session = session
         self._store = store
@@ -40,7 +40,7 @@ class Follower:
         self._position = position
         self._is_stopped = False
 
-    async def until_free(self) -> None:
+    async def run_until_free(self) -> None:
         """Show what comes, until the conversation has to be opened anew, or `stop`.
 
         Its owner is gone or another one, or what is there now does not go on from what is shown, also in another file;
@@ -49,7 +49,7 @@ class Follower:
         """
         owner = await self._lock.holder()
         while not self._is_stopped:
-            await asyncio.sleep(EVERY)
+            await asyncio.sleep(POLL_SECONDS)
             try:
                 news = await self._store.news(self._writer.record.id, self._position)
             except DatabaseReplaced:
@@ -59,12 +59,12 @@ class Follower:
             if self._is_stopped or (news is not None and not news.is_continued):
                 return
             if news is not None:
-                self._show(news)
+                self._apply(news)
             now = await self._lock.holder()
-            if (now is not None and now != owner) or await self._may_be_opened():
+            if (now is not None and now != owner) or await self._is_free():
                 return
 
-    async def _may_be_opened(self) -> bool:
+    async def _is_free(self) -> bool:
         if self._store.read_only is not None:
             return False
         try:
@@ -76,9 +76,9 @@ class Follower:
         """Show nothing more."""
         self._is_stopped = True
 
-    def _show(self, news: News) -> None:
+    def _apply(self, news: NewRows) -> None:
         self._position = news.position
-        self._writer.ledger.change_record(title=news.record.title)
+        self._writer.journal_queue.change_record(title=news.record.title)
         new = list(news.messages)
         committed = [message.id for message in new]
         for envelope in news.envelopes:
@@ -87,24 +87,24 @@ class Follower:
                 # What was said before an answer stands before it.
                 until = committed.index(event.message_id) if event.message_id in committed else len(committed)
                 count = len(new) - (len(committed) - until)
-                self._writer.follow(new[: max(count, 0)])
+                self._writer.adopt_messages(new[: max(count, 0)])
                 del new[: max(count, 0)]
             self._writer.replay(envelope)
-        self._writer.follow(new)
+        self._writer.adopt_messages(new)
 
 
-async def followed(
+async def follow_conversation(
     store: Store, conversation_id: str, setup: SessionSetup, held: StorageFailed, lock: ConversationLock
-) -> Follower:
+) -> ConversationFollower:
     """Begin to follow; nothing is written. Raises WrongUse and StorageFailed."""
-    loaded, position = await store.follow(conversation_id)
-    writer = Writer(UnkeptLedger(loaded.record, is_new=False), loaded.messages, is_followed=True)
-    for envelope in _not_yet_said(loaded.messages, loaded.journal):
+    loaded, position = await store.begin_following(conversation_id)
+    writer = SessionWriter(InMemoryJournal(loaded.record, is_new=False), loaded.messages, is_followed=True)
+    for envelope in _unfinished_turn(loaded.messages, loaded.journal):
         writer.replay(envelope)
-    return Follower(store, Session(writer, setup, held=held), writer, lock, position)
+    return ConversationFollower(store, Session(writer, setup, held=held), writer, lock, position)
 
 
-def _not_yet_said(messages: Sequence[Message], journal: Sequence[Envelope]) -> Iterator[Envelope]:
+def _unfinished_turn(messages: Sequence[Message], journal: Sequence[Envelope]) -> Iterator[Envelope]:
     """Of the turn that goes on: all of an answer that is not committed, of one that is what became of its calls."""
     turns = [each for each in journal if isinstance(each.event, TurnStarted) and each.parent_run_id is None]
     if not turns or not isinstance(turns[-1].event, TurnStarted):
@@ -117,6 +117,6 @@ def _not_yet_said(messages: Sequence[Message], journal: Sequence[Envelope]) -> I
             continue
         if envelope.at < turn.at and envelope.parent_run_id is not None:
             continue
-        if envelope.run_id == turn.run_id and is_committed and not isinstance(envelope.event, _OF_CALLS):
+        if envelope.run_id == turn.run_id and is_committed and not isinstance(envelope.event, _CALL_EVENTS):
             continue
         yield envelope

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 # Seconds that a conversation stays open after it was left: people go back and forth, and what was sent a moment before
 # may still be on its way to it.
-LINGERS = 3.0
+LINGER_SECONDS = 3.0
 
 
-class Leaving:
+class IdleSessions:
     """Sessions that were left. `busy` has those of which something is under way or unwritten."""
 
     def __init__(self, busy: "AbstractSet[Session]") -> None:
@@ -23,12 +23,12 @@ class Leaving:
         self._tasks: dict[Session, asyncio.Task[None]] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
-    def leave(self, session: "Session") -> None:
+    def close_when_idle(self, session: "Session") -> None:
         """Close it when it has been at rest for a moment."""
-        self.stay(session)
-        self._tasks[session] = asyncio.create_task(self._close_at_rest(session))
+        self.keep_open(session)
+        self._tasks[session] = asyncio.create_task(self._close_idle(session))
 
-    def stay(self, session: "Session | None") -> None:
+    def keep_open(self, session: "Session | None") -> None:
         """Somebody wants it again."""
         task = None if session is None else self._tasks.pop(session, None)
         if task is not None:
@@ -42,14 +42,14 @@ class Leaving:
             task.cancel()
         await asyncio.gather(*tasks, *self._closing, return_exceptions=True)
 
-    async def _close_at_rest(self, session: "Session") -> None:
-        await asyncio.sleep(LINGERS)
+    async def _close_idle(self, session: "Session") -> None:
+        await asyncio.sleep(LINGER_SECONDS)
         while session in self._busy:
             await session.wait_idle()
             # What the disk refuses is tried again.
             with suppress(StorageFailed):
-                await session.settle()
-            await asyncio.sleep(LINGERS)
+                await session.flush()
+            await asyncio.sleep(LINGER_SECONDS)
         # From here on nobody gets it any more: who asks for it waits until it is closed.
         task = self._tasks.pop(session)
         self._closing.add(task)

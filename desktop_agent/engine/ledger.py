@@ -7,8 +7,8 @@ from typing import TypedDict, Unpack, cast
 
 from desktop_agent.engine.session_parts.write_behind import WriteBehind
 from desktop_agent.storage.conversation_locks import ConversationLock
-from desktop_agent.storage.database.journal import written_elsewhere
-from desktop_agent.storage.file_lock import Retaken
+from desktop_agent.storage.database.journal import written_elsewhere_error
+from desktop_agent.storage.file_lock import RetakeResult
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord, ConversationState
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.conduct.rules import Rule
@@ -19,7 +19,7 @@ from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta
 from desktop_agent.vocabulary.requests import ConversationParameters, Reasoning
 
 
-class _Journal:
+class _PendingRows:
     """Rows to be written. Neighbouring pieces of the same text are one row: they are joined once, at the end."""
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class _Journal:
 
     def add(self, envelope: Envelope) -> None:
         last = self._rows[-1] if self._rows else None
-        piece = _continues(last, envelope) if last is not None else None
+        piece = _continuation_of(last, envelope) if last is not None else None
         if last is None or piece is None:
             self._join()
             self._rows.append(envelope)
@@ -48,16 +48,16 @@ class _Journal:
     def _join(self) -> None:
         if self._pieces:
             last = self._rows[-1]
-            self._rows[-1] = dataclasses.replace(last, event=_with_more(last.event, "".join(self._pieces)))
+            self._rows[-1] = dataclasses.replace(last, event=_append_text(last.event, "".join(self._pieces)))
             self._pieces.clear()
 
 
 @dataclass(frozen=True, slots=True)
-class _Commit:
+class _CommitMessages:
     """Messages, and the rows that were to be written just before them."""
 
     messages: tuple[Message, ...]
-    journal: _Journal | None = None
+    journal: _PendingRows | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,26 +71,26 @@ class _ChangeRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class _KeepRule:
+class _SaveRule:
     rule: Rule
 
 
 @dataclass(frozen=True, slots=True)
-class _ForgetRule:
+class _DeleteRule:
     rule_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class _RuleUsed:
+class _MarkRuleUsed:
     rule_id: str
     at: datetime
 
 
-_Write = _Journal | _Commit | _FinishRun | _ChangeRecord | _KeepRule | _ForgetRule | _RuleUsed
-_RULES = (_KeepRule, _ForgetRule, _RuleUsed)
+_Write = _PendingRows | _CommitMessages | _FinishRun | _ChangeRecord | _SaveRule | _DeleteRule | _MarkRuleUsed
+_RULE_WRITES = (_SaveRule, _DeleteRule, _MarkRuleUsed)
 
 
-class Ledger(WriteBehind[_Write]):
+class JournalQueue(WriteBehind[_Write]):
     """The writes of one conversation. `lock` is held from its first write to its last; None where nobody else is."""
 
     def __init__(
@@ -103,7 +103,7 @@ class Ledger(WriteBehind[_Write]):
         self._is_new = is_new
         self._has_lost_an_answer = False
         self._own_heads = {record.head_message_id}
-        self._may_be_overtaken = False
+        self._is_lock_in_doubt = False
 
     @property
     def is_new(self) -> bool:
@@ -113,25 +113,25 @@ class Ledger(WriteBehind[_Write]):
     @property
     def unwritten(self) -> tuple[tuple[Envelope, ...], StorageFailed] | None:
         """The rows of the journal that the disk refused, and its last word; None where it refused nothing."""
-        reason = self.given_up or (self.trouble if self._pending else None)
+        reason = self.lost_write_error or (self.trouble if self._pending else None)
         if reason is None:
             return None
-        journals = [write.journal if isinstance(write, _Commit) else write for write in self._pending]
-        rows = [row for journal in journals if isinstance(journal, _Journal) for row in journal.rows()]
+        journals = [write.journal if isinstance(write, _CommitMessages) else write for write in self._pending]
+        rows = [row for journal in journals if isinstance(journal, _PendingRows) for row in journal.rows()]
         return tuple(rows), reason
 
-    def note(self, envelope: Envelope) -> None:
+    def add_event(self, envelope: Envelope) -> None:
         """Journal this soon. Neighbouring pieces of text are joined."""
         last = self._pending[-1] if self._pending else None
-        if not isinstance(last, _Journal):
-            last = _Journal()
+        if not isinstance(last, _PendingRows):
+            last = _PendingRows()
             self._append(last)
         last.add(envelope)
-        self._write_within_the_interval()
+        self._schedule_write()
 
     async def commit(self, *messages: Message) -> None:
         """Write finished messages; a refusal of the disk is told to who listens for trouble, not raised."""
-        self._append(self._with_rows(messages))
+        self._append(self._commit_with_rows(messages))
         await self.write_all()
 
     async def finish_run(self, run_id: str) -> None:
@@ -145,48 +145,48 @@ class Ledger(WriteBehind[_Write]):
         A message that waits is written right away in any case: it may be the only copy.
         """
         self.record = dataclasses.replace(self.record, **changes)
-        has_begun = not self._is_new or any(not isinstance(write, _RULES) for write in self._pending)
+        has_begun = not self._is_new or any(not isinstance(write, _RULE_WRITES) for write in self._pending)
         if has_begun or self.record.state.queue:
             self._write_soon(_ChangeRecord(changes))
 
-    def keep(self, *messages: Message) -> None:
+    def add_messages(self, *messages: Message) -> None:
         """Write finished messages soon."""
-        self._write_soon(self._with_rows(messages))
+        self._write_soon(self._commit_with_rows(messages))
 
-    def _with_rows(self, messages: tuple[Message, ...]) -> _Commit:
+    def _commit_with_rows(self, messages: tuple[Message, ...]) -> _CommitMessages:
         """What waits in the journal goes in the same transaction: for each one the disk is waited for."""
         last = self._pending[-1] if self._pending else None
-        if not isinstance(last, _Journal):
-            return _Commit(messages)
+        if not isinstance(last, _PendingRows):
+            return _CommitMessages(messages)
         self._pending.pop()
-        return _Commit(messages, last)
+        return _CommitMessages(messages, last)
 
-    def forget_pieces(self, run_id: str) -> None:
+    def finish_run_soon(self, run_id: str) -> None:
         """The same as `finish_run`, soon."""
         self._write_soon(_FinishRun(run_id))
 
     def save_rule(self, rule: Rule) -> None:
         """Keep a rule soon."""
-        self._write_soon(_KeepRule(rule))
+        self._write_soon(_SaveRule(rule))
 
     def delete_rule(self, rule_id: str) -> None:
         """Forget a rule soon."""
-        self._write_soon(_ForgetRule(rule_id))
+        self._write_soon(_DeleteRule(rule_id))
 
-    def rule_used(self, rule_id: str, at: datetime) -> None:
+    def mark_rule_used(self, rule_id: str, at: datetime) -> None:
         """Note soon when a rule last decided."""
-        self._write_soon(_RuleUsed(rule_id, at))
+        self._write_soon(_MarkRuleUsed(rule_id, at))
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         """As in WriteBehind. Closed, it lets go of the lock when all is written."""
-        await super().settle()
+        await super().flush()
         if self._is_closed:
             await self._release()
 
     async def close(self) -> None:
         """As in WriteBehind. While something is left that cannot be written, the lock is held."""
         await super().close()
-        if self.is_settled:
+        if self.is_flushed:
             await self._release()
 
     async def _release(self) -> None:
@@ -195,38 +195,38 @@ class Ledger(WriteBehind[_Write]):
 
     async def _prepare(self, write: _Write) -> None:
         if not self._is_new:
-            await self._stay_the_writer()
+            await self._retake_lock()
             return
         # A rule needs no conversation on the disk, and an empty one would be listed.
-        if isinstance(write, _RULES):
+        if isinstance(write, _RULE_WRITES):
             return
         record = self.record
         if self._owner_lock is not None:
             # Before anybody can find it in the list.
             await self._owner_lock.acquire()
-        await self._store.create_conversation(id_=record.id, **_listed(record))
+        await self._store.create_conversation(id_=record.id, **_listed_fields(record))
         self._is_new = False
         if self.record != record or self.record.state != ConversationState():
-            self._pending.append(_ChangeRecord({**_listed(self.record), "state": self.record.state}))
+            self._pending.append(_ChangeRecord({**_listed_fields(self.record), "state": self.record.state}))
 
-    async def _stay_the_writer(self) -> None:
+    async def _retake_lock(self) -> None:
         """Where the lock was removed, another process may have written: then this one has no place any more."""
         if self._owner_lock is None:
             return
         retaken = await self._owner_lock.retake()
-        if retaken is Retaken.REFUSED:
-            raise written_elsewhere("its lock was removed and is held by another process")
-        self._may_be_overtaken = self._may_be_overtaken or retaken is Retaken.DONE
-        if self._may_be_overtaken:
+        if retaken is RetakeResult.REFUSED:
+            raise written_elsewhere_error("its lock was removed and is held by another process")
+        self._is_lock_in_doubt = self._is_lock_in_doubt or retaken is RetakeResult.DONE
+        if self._is_lock_in_doubt:
             if (await self._store.record(self.record.id)).head_message_id not in self._own_heads:
-                raise written_elsewhere("its lock was removed and it has another newest message")
-            self._may_be_overtaken = False
+                raise written_elsewhere_error("its lock was removed and it has another newest message")
+            self._is_lock_in_doubt = False
 
     async def _write(self, write: _Write) -> None:
         match write:
-            case _Journal():
+            case _PendingRows():
                 await self._store.append_journal(self.record.id, self._rows_of(write))
-            case _Commit():
+            case _CommitMessages():
                 # Before: what is tried again may have reached the disk.
                 self._own_heads.update(message.id for message in write.messages)
                 await self._commit(write)
@@ -238,16 +238,16 @@ class Ledger(WriteBehind[_Write]):
                 return
             case _FinishRun():
                 await self._store.finish_run(self.record.id, write.run_id)
-            case _KeepRule():
+            case _SaveRule():
                 await self._store.rules.save(write.rule)
-            case _ForgetRule():
+            case _DeleteRule():
                 await self._store.rules.delete(write.rule_id)
-            case _RuleUsed():
+            case _MarkRuleUsed():
                 await self._store.rules.used(write.rule_id, write.at)
         # The loop that was creating the conversation may have stopped before it noted that: it is there by now.
-        self._is_new = self._is_new and isinstance(write, _RULES)
+        self._is_new = self._is_new and isinstance(write, _RULE_WRITES)
 
-    async def _commit(self, write: _Commit) -> None:
+    async def _commit(self, write: _CommitMessages) -> None:
         if write.journal is None:
             await self._store.commit(self.record.id, *write.messages)
             return
@@ -256,21 +256,21 @@ class Ledger(WriteBehind[_Write]):
         except StorageFailed:
             raise
         except Exception:  # noqa: BLE001 - which of the two can never be written shows when each is tried alone
-            self._pending.appendleft(_Commit(write.messages))
+            self._pending.appendleft(_CommitMessages(write.messages))
             self._pending.appendleft(write.journal)
 
-    def _give_up(self, write: _Write) -> None:
-        messages = write.messages if isinstance(write, _Commit) else ()
+    def _on_write_lost(self, write: _Write) -> None:
+        messages = write.messages if isinstance(write, _CommitMessages) else ()
         self._has_lost_an_answer = self._has_lost_an_answer or any(each.role is Role.ASSISTANT for each in messages)
 
-    def _rows_of(self, journal: _Journal) -> list[Envelope]:
+    def _rows_of(self, journal: _PendingRows) -> list[Envelope]:
         """Of an answer that was lost the streamed pieces are the only copy: they are read at the next opening, which
         reads no run that is called finished."""
         rows = journal.rows()
         return [row for row in rows if not isinstance(row.event, RunFinished)] if self._has_lost_an_answer else rows
 
 
-class _Listed(TypedDict):
+class _ListedFields(TypedDict):
     title: str
     title_is_automatic: bool
     endpoint_id: str | None
@@ -280,8 +280,8 @@ class _Listed(TypedDict):
     parameters: ConversationParameters
 
 
-def _listed(record: ConversationRecord) -> _Listed:
-    return _Listed(
+def _listed_fields(record: ConversationRecord) -> _ListedFields:
+    return _ListedFields(
         title=record.title,
         title_is_automatic=record.title_is_automatic,
         endpoint_id=record.endpoint_id,
@@ -292,7 +292,7 @@ def _listed(record: ConversationRecord) -> _Listed:
     )
 
 
-def _continues(before: Envelope, after: Envelope) -> str | None:
+def _continuation_of(before: Envelope, after: Envelope) -> str | None:
     """The text that `after` adds to the row of `before`, or None where it is a row of its own."""
     a, b = before.event, after.event
     if type(a) is not type(b) or before.turn_id != after.turn_id or before.run_id != after.run_id:
@@ -311,7 +311,7 @@ def _continues(before: Envelope, after: Envelope) -> str | None:
             return None
 
 
-def _with_more(event: Event, more: str) -> Event:
+def _append_text(event: Event, more: str) -> Event:
     match event:
         case ToolArgsDelta():
             return dataclasses.replace(event, fragment=event.fragment + more)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from desktop_agent.permissions.gate import Verdict
 
 
-class Oversight:
+class PermissionInspector:
     """Over all conversations. Changes nothing."""
 
     def __init__(
@@ -25,15 +25,15 @@ class Oversight:
         tools_for: Callable[[ConversationRecord], ToolRegistry],
     ) -> None:
         self._store = store
-        self._record = record
+        self._load_record = record
         self._open_session = open_session
         self._tools_for = tools_for
 
     async def tool_names(self, conversation_id: str) -> tuple[str, ...]:
         """The tools of a conversation. Raises WrongUse for an unknown one, and StorageFailed."""
-        return self._tools_for(await self._record(conversation_id)).names
+        return self._tools_for(await self._load_record(conversation_id)).names
 
-    async def would_be_asked(self, conversation_id: str, tool: str, arguments: JsonObject) -> "Verdict":
+    async def verdict_for(self, conversation_id: str, tool: str, arguments: JsonObject) -> "Verdict":
         """What rules and mode would make of such a call now, without making it. Hooks are not asked.
 
         Raises WrongUse for an unknown conversation, and StorageFailed.
@@ -41,7 +41,7 @@ class Oversight:
         session = await self._open_session(conversation_id)
         tools = self._tools_for(session.record)
         call = ToolUse(id="", name=tool, input=arguments)
-        return await session.standing.verdict(call, tools.get(tool), tools.names)
+        return await session.permission_policy.verdict(call, tools.get(tool), tools.names)
 
     def audit(self) -> AuditTrail:
         """What was decided about every call so far, to be read page by page."""

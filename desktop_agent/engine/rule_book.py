@@ -9,19 +9,19 @@ from desktop_agent.vocabulary.conduct.rules import Rule, RuleScope
 from desktop_agent.vocabulary.errors import Sentence
 
 
-class Follows(Protocol):
+class RuleFollower(Protocol):
     """The standing of an open conversation, which hears what others add and revoke."""
 
-    def learn(self, rule: Rule) -> None:
+    def add_shared_rule(self, rule: Rule) -> None:
         """Another conversation added this."""
         ...
 
-    def unlearn(self, rule_id: str) -> None:
+    def remove_shared_rule(self, rule_id: str) -> None:
         """Somebody else revoked this."""
         ...
 
 
-def unread_rules(stored: StoredRules) -> tuple[Sentence, ...]:
+def unreadable_rule_notices(stored: StoredRules) -> tuple[Sentence, ...]:
     """What to tell the person about rules that this version does not understand."""
     told: list[Sentence] = []
     if stored.stricter:
@@ -46,7 +46,7 @@ class RuleBook:
 
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
         self._rules = {rule.id: rule for rule in rules}
-        self._standings: WeakSet[Follows] = WeakSet()
+        self._followers: WeakSet[RuleFollower] = WeakSet()
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -61,33 +61,33 @@ class RuleBook:
             if rule.scope is not RuleScope.CONVERSATION or rule.conversation_id == conversation_id
         )
 
-    def join(self, standing: Follows) -> None:
+    def subscribe(self, standing: RuleFollower) -> None:
         """Tell this one, for as long as somebody holds it, what others add and revoke."""
-        self._standings.add(standing)
+        self._followers.add(standing)
 
-    def leave(self, standing: Follows) -> None:
+    def unsubscribe(self, standing: RuleFollower) -> None:
         """Tell this one no more."""
-        self._standings.discard(standing)
+        self._followers.discard(standing)
 
-    def add(self, rule: Rule, by: Follows) -> None:
+    def add(self, rule: Rule, by: RuleFollower) -> None:
         """One more, also for the others unless it is bound to one conversation."""
         self._rules[rule.id] = rule
         if rule.scope is not RuleScope.CONVERSATION:
-            for standing in self._others(by):
-                standing.learn(rule)
+            for standing in self._other_followers(by):
+                standing.add_shared_rule(rule)
 
-    def remove(self, rule_id: str, by: Follows | None = None) -> None:
+    def remove(self, rule_id: str, by: RuleFollower | None = None) -> None:
         """One less, everywhere. Harmless where there is none."""
         self._rules.pop(rule_id, None)
-        for standing in self._others(by):
-            standing.unlearn(rule_id)
+        for standing in self._other_followers(by):
+            standing.remove_shared_rule(rule_id)
 
     def replace(self, rule: Rule) -> None:
         """The same rule, used since."""
         if rule.id in self._rules:
             self._rules[rule.id] = rule
 
-    def follow(self, rules: Iterable[Rule]) -> None:
+    def replace_all(self, rules: Iterable[Rule]) -> None:
         """These and no others are kept now."""
         now = {rule.id: rule for rule in rules}
         for rule_id in self._rules.keys() - now.keys():
@@ -96,8 +96,8 @@ class RuleBook:
         self._rules = now
         for rule in added:
             if rule.scope is not RuleScope.CONVERSATION:
-                for standing in self._others(None):
-                    standing.learn(rule)
+                for standing in self._other_followers(None):
+                    standing.add_shared_rule(rule)
 
-    def _others(self, by: Follows | None) -> list[Follows]:
-        return [each for each in self._standings if each is not by]
+    def _other_followers(self, by: RuleFollower | None) -> list[RuleFollower]:
+        return [each for each in self._followers if each is not by]

@@ -4,21 +4,21 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Unpack
 
-from desktop_agent.conversation.folding.undo_notes import last_said
-from desktop_agent.conversation.repair import unanswered
-from desktop_agent.engine.checkpoints import Checkpoints, Telling
-from desktop_agent.engine.session_parts.conduct import Conduct
+from desktop_agent.conversation.folding.undo_notes import last_message_but_undo_notes
+from desktop_agent.conversation.repair import unanswered_calls
+from desktop_agent.engine.checkpoints import Checkpoints, RestoreListeners
+from desktop_agent.engine.session_parts.conduct import RuntimeControls
 from desktop_agent.engine.session_parts.context_size import ContextSize
-from desktop_agent.engine.session_parts.reading import Reading
+from desktop_agent.engine.session_parts.reading import SessionView
 from desktop_agent.engine.session_parts.recorder import RunRecorder
 from desktop_agent.engine.session_parts.recovery import OpenCalls, close_calls
-from desktop_agent.engine.session_parts.run_making import RunMaking, Work
+from desktop_agent.engine.session_parts.run_making import RunFactory, SessionRun
 from desktop_agent.engine.session_parts.setup import SessionSetup
 from desktop_agent.engine.session_parts.titles import title_of
-from desktop_agent.engine.session_parts.under_way import UnderWay
-from desktop_agent.engine.session_parts.write_behind import OVERTAKEN, closed
-from desktop_agent.engine.writer import Writer
-from desktop_agent.permissions.foreign_messages import sound, sound_messages
+from desktop_agent.engine.session_parts.under_way import ActiveRun
+from desktop_agent.engine.session_parts.write_behind import OVERTAKEN, conversation_closed_error
+from desktop_agent.engine.writer import SessionWriter
+from desktop_agent.permissions.foreign_messages import validate_message, validate_messages
 from desktop_agent.storage.records import ConversationChanges
 from desktop_agent.vocabulary.conduct.interrupts import Interrupt, StopSession, StopTool, StopTurn
 from desktop_agent.vocabulary.conduct.queue import When
@@ -28,11 +28,11 @@ from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.provider_events import StopReason
 
 # After these the next message that waits would meet the same: a server that is down.
-_KEEPS_WAITING = frozenset({RunEnd.FAILED})
-_TO_BE_GONE_ON_WITH = {StopReason.PAUSE_TURN, StopReason.CONTINUATION}
+_KEEPS_QUEUE = frozenset({RunEnd.FAILED})
+_UNFINISHED_STOPS = {StopReason.PAUSE_TURN, StopReason.CONTINUATION}
 
 
-class Session(Reading):
+class Session(SessionView):
     """Send, steer, stop, decide. All methods belong to the event loop's thread.
 
     `approvals`, `questions`, `queue`, `modes`, `policies`, `guards` and `standing` may be used at any time, also while
@@ -51,7 +51,7 @@ class Session(Reading):
 
     def __init__(
         self,
-        writer: Writer,
+        writer: SessionWriter,
         setup: SessionSetup,
         *,
         open_calls: OpenCalls | None = None,
@@ -62,35 +62,35 @@ class Session(Reading):
         self._setup = setup
         self._open_calls = open_calls
         self._busy: set[Session] = set() if busy is None else busy
-        self._stopped: RunRecorder | None = None
+        self._stopped_recorder: RunRecorder | None = None
         self.is_closed = False
-        self._under_way = UnderWay(writer, self._hold)
-        self._conduct = Conduct(writer, setup, self._under_way.tell)
-        self.approvals = self._conduct.approvals
-        self.questions = self._conduct.questions
-        self.queue = self._conduct.queue
-        self.modes = self._conduct.modes
-        self.policies = self._conduct.policies
-        self.guards = self._conduct.guards
-        self.standing = self._conduct.standing
-        self.returned = self._conduct.returned
-        self.checkpoints = _checkpoints_of(writer, setup, self._refuse_while_working, self._close_open_calls)
+        self._active_run = ActiveRun(writer, self._update_busy)
+        self._controls = RuntimeControls(writer, setup, self._active_run.emit)
+        self.approvals = self._controls.approvals
+        self.questions = self._controls.questions
+        self.queue = self._controls.queue
+        self.modes = self._controls.modes
+        self.policies = self._controls.policies
+        self.guards = self._controls.guards
+        self.permission_policy = self._controls.permission_policy
+        self.returned = self._controls.returned
+        self.checkpoints = _create_checkpoints(writer, setup, self._refuse_while_working, self._close_open_calls)
         self.context_size = ContextSize(setup, writer)
-        self._making = RunMaking(setup, self._conduct, self.checkpoints, lambda: self.record)
-        writer.ledger.on_work(self._hold)
-        writer.ledger.on_trouble(self._on_trouble)
-        self._held = held
+        self._run_factory = RunFactory(setup, self._controls, self.checkpoints, lambda: self.record)
+        writer.journal_queue.on_pending_change(self._update_busy)
+        writer.journal_queue.on_trouble(self._on_write_error)
+        self._blocked_by = held
         if held is not None:
             self.is_closed = True
-            self._conduct.close()
+            self._controls.close()
 
     @property
     def working(self) -> bool:
         """Whether a run is under way. From its RunFinished on it is not, and the next prompt may be sent."""
-        return self._under_way.recorder is not None
+        return self._active_run.recorder is not None
 
     @property
-    def resumable(self) -> bool:
+    def can_resume(self) -> bool:
         """Whether a dead process left calls that `resume` goes on with."""
         return self._open_calls is not None
 
@@ -106,27 +106,27 @@ class Session(Reading):
     @property
     def turn_id(self) -> str | None:
         """The turn that runs; None when none does."""
-        return self._under_way.turn_id
+        return self._active_run.turn_id
 
     def retry(self) -> None:
         """Ask again with the history as it is. Raises WrongUse while working, when closed, or with nothing to ask."""
         self._refuse_while_working()
         if not self.history:
             raise WrongUse("There is nothing to try again.")
-        if _is_whole(self.history):
+        if _is_answered(self.history):
             raise WrongUse(
                 "The last answer is complete, so there is nothing to try again.", "Write what you want next."
             )
-        self._start(self._making.run)
+        self._start(self._run_factory.create_run)
 
-    def go_on(self) -> None:
+    def continue_run(self) -> None:
         """Go on without a new prompt: after a limit, with results that were added, with a message that waits.
 
         Raises WrongUse while working, when closed, or with nothing to go on with.
         """
         self._refuse_while_working()
-        if self.queue.entries and (not self.history or _is_whole(self.history)):
-            self._start(self._making.run, self._conduct.take_next)
+        if self.queue.entries and (not self.history or _is_answered(self.history)):
+            self._start(self._run_factory.create_run, self._controls.take_next)
         else:
             self.retry()
 
@@ -140,9 +140,9 @@ class Session(Reading):
             return False
         last = self._open_calls.last
         recorder = RunRecorder(self._writer, last.run_id, last.seq, last.turn_id)
-        run = self._making.run(recorder, self._open_calls.used)
-        left, self._open_calls = self._open_calls.left, None
-        self._under_way.start(run, recorder, partial(self._after, _KEEPS_WAITING), left=left)
+        run = self._run_factory.create_run(recorder, self._open_calls.prior_use)
+        left, self._open_calls = self._open_calls.recovered_calls, None
+        self._active_run.start(run, recorder, partial(self._on_run_end, _KEEPS_QUEUE), left=left)
         return True
 
     def steer(self, message: Message, when: When = "soon", expected_turn_id: str | None = None) -> None:
@@ -152,15 +152,15 @@ class Session(Reading):
         when the turn is not the expected one, and WrongUse when closed and as `send` does.
         """
         self._refuse_when_closed()
-        if expected_turn_id is not None and expected_turn_id != self._under_way.turn_id:
+        if expected_turn_id is not None and expected_turn_id != self._active_run.turn_id:
             raise TurnMismatch("The agent is at another turn by now.")
         if not self.working and not self._awaits_results:
             self._send(message, when)
             return
-        message = sound(message)
-        self._conduct.check(message)
+        message = validate_message(message)
+        self._controls.check(message)
         self.queue.add(message, when)
-        self._under_way.tell(UserMessageQueued(message.id))
+        self._active_run.emit(UserMessageQueued(message.id))
 
     def interrupt(self, target: Interrupt | None = None) -> bool:
         """Stop a call, this run, or this run and what waits (the default): waiting messages are handed back then.
@@ -168,17 +168,17 @@ class Session(Reading):
         False when there is nothing to stop, as when closed.
         """
         target = target or StopSession()
-        recorder = self._under_way.recorder
+        recorder = self._active_run.recorder
         if recorder is None:
             # What waits in a conversation that is being closed is kept, not handed back.
             if isinstance(target, StopSession) and not self.is_closed:
-                self._conduct.hand_back()
+                self._controls.return_queued()
             return False
         if isinstance(target, StopSession):
-            self._stopped = recorder
+            self._stopped_recorder = recorder
         if not isinstance(target, StopTool):
-            self._conduct.note_stop(recorder.run_id)
-        return self._under_way.interrupt(target)
+            self._controls.note_stop(recorder.run_id)
+        return self._active_run.interrupt(target)
 
     def compact(self) -> None:
         """Summarise older messages for the model now. Raises WrongUse while working, closed, or with nothing said."""
@@ -186,7 +186,7 @@ class Session(Reading):
         if not self.history:
             raise WrongUse("There is nothing to summarise yet.")
         # Whether it comes to anything says nothing about what waits.
-        self._start(self._making.compacting, keeps_waiting=frozenset())
+        self._start(self._run_factory.create_compaction_run, keeps_waiting=frozenset())
 
     def edit_history(self, messages: Sequence[Message]) -> None:
         """Go on from these messages; those that were said stay on the disk.
@@ -194,7 +194,7 @@ class Session(Reading):
         Raises WrongUse while working, when closed, and for messages that cannot be kept.
         """
         self._refuse_while_working()
-        messages = sound_messages(messages, self.history)
+        messages = validate_messages(messages, self.history)
         self._close_open_calls()
         self._writer.replace_history(messages)
 
@@ -204,13 +204,13 @@ class Session(Reading):
         Raises WrongUse when closed.
         """
         self._refuse_when_closed()
-        self._writer.ledger.change_record(**changes)
+        self._writer.journal_queue.change_record(**changes)
         if not self.working:
-            self.standing.move_to(self.record.workspace)
+            self.permission_policy.set_workspace(self.record.workspace)
 
     async def wait_idle(self) -> None:
         """Return when no run is under way and what the last one left is written."""
-        await self._under_way.wait_idle()
+        await self._active_run.wait_idle()
 
     async def close(self) -> None:
         """Stop what runs, write what is left. Messages that wait are kept, also one that hooks still look at.
@@ -218,33 +218,33 @@ class Session(Reading):
         Harmless when repeated.
         """
         self.is_closed = True
-        self._conduct.keep_undecided()
+        self._controls.requeue_undecided()
         self.interrupt(StopTurn())
         await self.wait_idle()
-        self._conduct.close()
-        await self._writer.ledger.close()
-        self._hold()
+        self._controls.close()
+        await self._writer.journal_queue.close()
+        self._update_busy()
 
-    def _on_trouble(self, trouble: StorageFailed | None) -> None:
+    def _on_write_error(self, trouble: StorageFailed | None) -> None:
         """Where another process writes too, or another file is there, nothing more is done here: the event says why."""
         if isinstance(trouble, OVERTAKEN):
             self.is_closed = True
-            self._under_way.tell(ErrorOccurred.of(trouble))
+            self._active_run.emit(ErrorOccurred.of(trouble))
             self.interrupt(StopTurn())
 
     def _send(self, message: Message, when: When = "soon") -> None:
-        message = sound(message)
-        self._conduct.check(message)
-        self._start(self._making.run, lambda: self._conduct.take_next(message, when))
+        message = validate_message(message)
+        self._controls.check(message)
+        self._start(self._run_factory.create_run, lambda: self._controls.take_next(message, when))
 
     @property
     def _awaits_results(self) -> bool:
         """Whether whoever asked runs the calls, and has not given all results yet."""
-        return not self._setup.execute_tools and bool(unanswered(self.history))
+        return not self._setup.execute_tools and bool(unanswered_calls(self.history))
 
     def _refuse_when_closed(self) -> None:
         if self.is_closed:
-            raise self._held or closed()
+            raise self._blocked_by or conversation_closed_error()
 
     def _refuse_while_working(self) -> None:
         self._refuse_when_closed()
@@ -253,9 +253,9 @@ class Session(Reading):
 
     def _start(
         self,
-        make: Callable[[RunRecorder], Work],
+        make: Callable[[RunRecorder], SessionRun],
         take_prompt: Callable[[], Message | None] = lambda: None,
-        keeps_waiting: frozenset[RunEnd] = _KEEPS_WAITING,
+        keeps_waiting: frozenset[RunEnd] = _KEEPS_QUEUE,
     ) -> None:
         """Begin a run: what can be refused is refused before anything is shown or taken out.
 
@@ -263,7 +263,7 @@ class Session(Reading):
         """
         self._refuse_while_working()
         if self.checkpoints is not None:
-            self.checkpoints.refuse_meanwhile()
+            self.checkpoints.refuse_while_restoring()
         recorder = RunRecorder(self._writer)
         work = make(recorder)
         self._close_open_calls()
@@ -271,28 +271,28 @@ class Session(Reading):
         if prompt is not None:
             if not self.history and self.record.title_is_automatic:
                 self.change_record(title=title_of(prompt), title_is_automatic=True)
-            self._conduct.begin(prompt, is_judged=bool(self._setup.hooks.user_prompt_submit))
+            self._controls.begin(prompt, is_judged=bool(self._setup.hooks.user_prompt_submit))
             self._writer.show(prompt)
-        self._under_way.start(work, recorder, partial(self._after, keeps_waiting), prompt)
+        self._active_run.start(work, recorder, partial(self._on_run_end, keeps_waiting), prompt)
 
-    def _after(
+    def _on_run_end(
         self, keeps_waiting: frozenset[RunEnd], recorder: RunRecorder, prompt: Message | None, end: RunEnd
     ) -> None:
         """A run is over. The next message that waits is sent, unless all was stopped or calls wait for results."""
-        self._conduct.settle(prompt)
-        if recorder is self._stopped and not self.is_closed:
-            self._conduct.hand_back()
+        self._controls.finish_prompt(prompt)
+        if recorder is self._stopped_recorder and not self.is_closed:
+            self._controls.return_queued()
         elif (
             self.queue.entries
             and end not in keeps_waiting
             and not self.is_closed
             and not self._awaits_results
-            and self._under_way.is_last(recorder)
+            and self._active_run.is_latest(recorder)
         ):
             try:
-                self._start(self._making.run, self._conduct.take_next)
+                self._start(self._run_factory.create_run, self._controls.take_next)
             except WrongUse as error:
-                self._writer.tell_between_runs(ErrorOccurred.of(error))
+                self._writer.emit_between_runs(ErrorOccurred.of(error))
 
     def _close_open_calls(self) -> None:
         """What a dead process left is not gone on with: its calls get their results, its run is over."""
@@ -300,17 +300,17 @@ class Session(Reading):
             close_calls(self._writer, self._open_calls)
             self._open_calls = None
 
-    def _hold(self) -> None:
-        ledger = self._writer.ledger
+    def _update_busy(self) -> None:
+        ledger = self._writer.journal_queue
         # What can never be written stands here alone.
-        if self._under_way.is_idle and ledger.is_settled and ledger.unwritten is None:
+        if self._active_run.is_idle and ledger.is_flushed and ledger.unwritten is None:
             self._busy.discard(self)
         else:
             self._busy.add(self)
 
 
-def _checkpoints_of(
-    writer: Writer, setup: SessionSetup, refuse: Callable[[], None], close_open_calls: Callable[[], None]
+def _create_checkpoints(
+    writer: SessionWriter, setup: SessionSetup, refuse: Callable[[], None], close_open_calls: Callable[[], None]
 ) -> Checkpoints | None:
     """Those of the writer's conversation; None where nothing is kept."""
 
@@ -324,17 +324,17 @@ def _checkpoints_of(
         writer.record.id,
         history=writer.history,
         refuse=refuse,
-        tell=writer.tell_between_runs,
-        telling=Telling(note, lambda saved: writer.tell_changes(writer.transcript.mark(saved))),
+        tell=writer.emit_between_runs,
+        telling=RestoreListeners(note, lambda saved: writer.notify_changes(writer.transcript.mark_saved_calls(saved))),
         tools=lambda: setup.tools_for(writer.record),
         specialists=lambda: tuple(each.name for each in setup.specialists()),
     )
 
 
-def _is_whole(history: Sequence[Message]) -> bool:
+def _is_answered(history: Sequence[Message]) -> bool:
     """Whether the last word is the model's, and all of it."""
-    last = last_said(history)
+    last = last_message_but_undo_notes(history)
     if last is None:
         return False
-    is_complete = last.state is MessageState.COMPLETE and last.stop_reason not in _TO_BE_GONE_ON_WITH
+    is_complete = last.state is MessageState.COMPLETE and last.stop_reason not in _UNFINISHED_STOPS
     return last.role is Role.ASSISTANT and is_complete and not last.tool_uses and bool(last.blocks)

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Unpack
 
 from desktop_agent.engine.session import Session, SessionSetup
-from desktop_agent.engine.session_parts.write_behind import closed
-from desktop_agent.engine.writer import Writer
+from desktop_agent.engine.session_parts.write_behind import conversation_closed_error
+from desktop_agent.engine.writer import SessionWriter
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord
 from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.engine_events import Envelope
@@ -15,7 +15,7 @@ from desktop_agent.vocabulary.errors import StorageFailed
 from desktop_agent.vocabulary.messages import Message, new_id, now
 
 
-class UnkeptLedger:
+class InMemoryJournal:
     """Takes all that a ledger takes and keeps none of it; it is never in trouble."""
 
     def __init__(self, record: ConversationRecord, *, is_new: bool = True) -> None:
@@ -29,7 +29,7 @@ class UnkeptLedger:
         return self._is_new
 
     @property
-    def is_settled(self) -> bool:
+    def is_flushed(self) -> bool:
         """Always: nothing waits."""
         return True
 
@@ -46,27 +46,27 @@ class UnkeptLedger:
     def on_trouble(self, listener: Callable[[StorageFailed | None], None]) -> None:
         """There is none."""
 
-    def on_work(self, watcher: Callable[[], None]) -> None:
+    def on_pending_change(self, watcher: Callable[[], None]) -> None:
         """There is none."""
 
-    def note(self, envelope: Envelope) -> None:
+    def add_event(self, envelope: Envelope) -> None:
         """Nothing reads a journal that no process outlives."""
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         """Return at once."""
 
     async def commit(self, *messages: Message) -> None:
         """The writer remembers them."""
-        self.keep(*messages)
+        self.add_messages(*messages)
 
-    def keep(self, *messages: Message) -> None:
+    def add_messages(self, *messages: Message) -> None:
         """The writer remembers them."""
         self._is_new = self._is_new and not messages
 
     async def finish_run(self, run_id: str) -> None:
         """There are no pieces."""
 
-    def forget_pieces(self, run_id: str) -> None:
+    def finish_run_soon(self, run_id: str) -> None:
         """There are no pieces."""
 
     def change_record(self, **changes: Unpack[ConversationChanges]) -> None:
@@ -81,7 +81,7 @@ class UnkeptLedger:
         """The standing has forgotten it. Raises WrongUse when the conversation is closed."""
         self._refuse_when_closed()
 
-    def rule_used(self, rule_id: str, at: datetime) -> None:
+    def mark_rule_used(self, rule_id: str, at: datetime) -> None:
         """Nobody will ask."""
 
     async def close(self) -> None:
@@ -90,11 +90,11 @@ class UnkeptLedger:
 
     def _refuse_when_closed(self) -> None:
         if self._is_closed:
-            raise closed()
+            raise conversation_closed_error()
 
 
-def unkept_session(setup: SessionSetup, *, model: str, messages: Sequence[Message] = ()) -> Session:
+def in_memory_session(setup: SessionSetup, *, model: str, messages: Sequence[Message] = ()) -> Session:
     """A conversation in memory, with these messages to begin with, which are looked at before. For faces."""
     moment = now()
     record = ConversationRecord(id=new_id(), title="", created_at=moment, updated_at=moment, model=model)
-    return Session(Writer(UnkeptLedger(record), messages), setup)
+    return Session(SessionWriter(InMemoryJournal(record), messages), setup)

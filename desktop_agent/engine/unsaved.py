@@ -12,19 +12,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from desktop_agent.storage.json_form import event_text, message_text
+from desktop_agent.storage.json_form import event_to_json, message_to_json
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.vocabulary.blocks import Block, Image, Json, Summary, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.vocabulary.engine_events import Envelope
 from desktop_agent.vocabulary.errors import StorageFailed
 from desktop_agent.vocabulary.messages import Message
 
-_SPEAKERS = {"user": "You", "assistant": "Model", "tool": "Tools", "system": "Program"}
-_TICKS = re.compile("`+")
+_SPEAKER_NAMES = {"user": "You", "assistant": "Model", "tool": "Tools", "system": "Program"}
+_BACKTICKS = re.compile("`+")
 
 
 @dataclass(frozen=True, slots=True)
-class Unsaved:
+class UnsavedConversation:
     """One conversation: all messages of its branch, and the rows of its journal that still wait.
 
     `reason` is what the disk said last.
@@ -36,60 +36,60 @@ class Unsaved:
     reason: StorageFailed
 
 
-def as_markdown(unsaved: Sequence[Unsaved], draft: Message | None = None) -> str:
+def unsaved_as_markdown(unsaved: Sequence[UnsavedConversation], draft: Message | None = None) -> str:
     """The file. `draft` is what was being written and could not be kept either."""
-    parts = [part for each in unsaved for part in _conversation(each)]
+    parts = [part for each in unsaved for part in _conversation_parts(each)]
     if draft is not None:
-        parts += ["# What was being written", *filter(None, map(_readable, draft.blocks))]
+        parts += ["# What was being written", *filter(None, map(_block_text, draft.blocks))]
         if any(isinstance(block, Image) for block in draft.blocks):
-            parts.append(_fenced(f'{{"draft": {message_text(draft)}}}'))
+            parts.append(_fenced(f'{{"draft": {message_to_json(draft)}}}'))
     return "\n\n".join(parts) + "\n"
 
 
-def _conversation(unsaved: Unsaved) -> Iterator[str]:
+def _conversation_parts(unsaved: UnsavedConversation) -> Iterator[str]:
     yield f"# {unsaved.record.title}"
     for message in unsaved.messages:
-        yield f"## {_SPEAKERS[message.role.value]}"
-        yield from filter(None, map(_readable, message.blocks))
-    yield _fenced("\n".join(_lines(unsaved)))
+        yield f"## {_SPEAKER_NAMES[message.role.value]}"
+        yield from filter(None, map(_block_text, message.blocks))
+    yield _fenced("\n".join(_json_lines(unsaved)))
 
 
 def _fenced(lines: str) -> str:
     # A fence is longer than any run of backticks inside it (CommonMark, section 4.5).
-    fence = "`" * max(3, 1 + max(map(len, _TICKS.findall(lines)), default=0))
+    fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(lines)), default=0))
     return f"{fence}jsonl\n{lines}\n{fence}"
 
 
-def _readable(block: Block | Json) -> str:
+def _block_text(block: Block | Json) -> str:
     match block:
         case Text():
             return block.text
         case Thinking():
             return "\n".join(f"> {line}" for line in block.text.splitlines())
         case ToolUse():
-            return f"Tool call `{block.name}`: {_json(block.input)}"
+            return f"Tool call `{block.name}`: {_to_json(block.input)}"
         case ToolResult():
-            return "\n".join(filter(None, map(_readable, block.content)))
+            return "\n".join(filter(None, map(_block_text, block.content)))
         case Image():
             return f"(a picture: {block.name or 'without a name'})"
         case Summary():
             return block.text
         case Json():
-            return _json(block.value)
+            return _to_json(block.value)
         case _:
             return ""
 
 
-def _lines(unsaved: Unsaved) -> Iterator[str]:
+def _json_lines(unsaved: UnsavedConversation) -> Iterator[str]:
     record = unsaved.record
     about = {"id": record.id, "title": record.title, "model": record.model, "workspace": record.workspace}
-    yield _json({"conversation": about})
+    yield _to_json({"conversation": about})
     for message in unsaved.messages:
-        yield f'{{"message": {message_text(message)}}}'
+        yield f'{{"message": {message_to_json(message)}}}'
     for row in unsaved.events:
         place = {"run": row.run_id, "seq": row.seq, "at": row.at.isoformat()}
-        yield f'{{"event": {event_text(row.event)}, "place": {_json(place)}}}'
+        yield f'{{"event": {event_to_json(row.event)}, "place": {_to_json(place)}}}'
 
 
-def _json(value: Any) -> str:
+def _to_json(value: Any) -> str:
     return json.dumps(value, default=str)

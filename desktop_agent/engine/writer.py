@@ -5,11 +5,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Protocol, Unpack
 
-from desktop_agent.conversation.folding.undo_notes import last_said
+from desktop_agent.conversation.folding.undo_notes import last_message_but_undo_notes
 from desktop_agent.conversation.items import Added, Change, NoticeItem, Removed, UserItem
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord
-from desktop_agent.tools.foreign_code import copied, told
+from desktop_agent.tools.foreign_code import deep_copy, notify
 from desktop_agent.vocabulary.blocks import Block, Summary
 from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.engine_events import EngineEvent, Envelope, RunEnd, RunFinished, ToolProgress
@@ -18,20 +18,20 @@ from desktop_agent.vocabulary.messages import Message, MessageState, Role, new_i
 from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta, ToolArgsDelta, UsageUpdate
 from desktop_agent.vocabulary.usage import Usage
 
-SAVED = Sentence("The disk refused this for a while; it is saved now.")
-UNANSWERED = Sentence("There is no answer to this yet.")
-UNFINISHED = Sentence("The model can go on from here.")
+SAVED_NOW = Sentence("The disk refused this for a while; it is saved now.")
+NOT_ANSWERED_YET = Sentence("There is no answer to this yet.")
+CAN_CONTINUE = Sentence("The model can go on from here.")
 
-_ENDED_WELL = frozenset({RunEnd.COMPLETED, RunEnd.AWAITING_RESULTS})
+_NORMAL_ENDS = frozenset({RunEnd.COMPLETED, RunEnd.AWAITING_RESULTS})
 
 # Nothing in these can be changed, and they come by the thousand.
-_ONLY_WORDS = (ContentDelta, ThinkingDelta, ToolArgsDelta, ToolProgress)
+_TEXT_EVENTS = (ContentDelta, ThinkingDelta, ToolArgsDelta, ToolProgress)
 
 ChangeListener = Callable[[Sequence[Change]], None]
 EventListener = Callable[[Envelope], None]
 
 
-class Keeps(Protocol):
+class JournalSink(Protocol):
     """Where a writer puts what lasts: the ledger of a conversation on the disk, or one that keeps nothing."""
 
     @property
@@ -45,7 +45,7 @@ class Keeps(Protocol):
         ...
 
     @property
-    def is_settled(self) -> bool:
+    def is_flushed(self) -> bool:
         """Whether nothing waits to be written."""
         ...
 
@@ -66,15 +66,15 @@ class Keeps(Protocol):
         """Be told when writing begins to fail, and with None when it works again."""
         ...
 
-    def on_work(self, watcher: Callable[[], None]) -> None:
+    def on_pending_change(self, watcher: Callable[[], None]) -> None:
         """Be told when something waits to be written, and after each attempt to write it."""
         ...
 
-    def note(self, envelope: Envelope) -> None:
+    def add_event(self, envelope: Envelope) -> None:
         """Journal this soon."""
         ...
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         """Return when everything so far is durable. Raises StorageFailed."""
         ...
 
@@ -82,7 +82,7 @@ class Keeps(Protocol):
         """Write finished messages, as soon as the disk lets us."""
         ...
 
-    def keep(self, *messages: Message) -> None:
+    def add_messages(self, *messages: Message) -> None:
         """The same, without waiting."""
         ...
 
@@ -90,7 +90,7 @@ class Keeps(Protocol):
         """The run is over: its pieces of text are no longer needed."""
         ...
 
-    def forget_pieces(self, run_id: str) -> None:
+    def finish_run_soon(self, run_id: str) -> None:
         """The same, without waiting."""
         ...
 
@@ -106,7 +106,7 @@ class Keeps(Protocol):
         """Forget a rule."""
         ...
 
-    def rule_used(self, rule_id: str, at: datetime) -> None:
+    def mark_rule_used(self, rule_id: str, at: datetime) -> None:
         """Note when a rule last decided."""
         ...
 
@@ -115,32 +115,32 @@ class Keeps(Protocol):
         ...
 
 
-class Writer:
+class SessionWriter:
     """Messages, transcript and ledger of one conversation, kept in step.
 
     `known_ids` are those of all messages that were ever in the history while it was open. `is_followed`: another
     process writes, so what has no answer yet is being answered.
     """
 
-    def __init__(self, ledger: Keeps, messages: Sequence[Message] = (), *, is_followed: bool = False) -> None:
-        self.ledger = ledger
+    def __init__(self, ledger: JournalSink, messages: Sequence[Message] = (), *, is_followed: bool = False) -> None:
+        self.journal_queue = ledger
         self._messages = list(messages)
         self.known_ids = {message.id for message in messages}
         self.transcript = Transcript(self._messages)
         self.usage = _last_usage(self._messages)
         self._change_listeners: list[ChangeListener] = []
         # Parts of our own: they are told before the listeners, and get the real events, not copies.
-        self.followers: list[EventListener] = []
+        self.internal_listeners: list[EventListener] = []
         self._event_listeners: list[EventListener] = []
         self._trouble_notice: NoticeItem | None = None
         if not is_followed:
-            self._offer_to_go_on()
-        ledger.on_trouble(self._note_trouble)
+            self._offer_continue()
+        ledger.on_trouble(self._on_write_error)
 
     @property
     def record(self) -> ConversationRecord:
         """The conversation as it is listed."""
-        return self.ledger.record
+        return self.journal_queue.record
 
     def history(self) -> tuple[Message, ...]:
         """All messages of the branch, oldest first."""
@@ -160,32 +160,32 @@ class Writer:
 
     def show(self, message: Message) -> None:
         """Show a message that is about to be committed."""
-        self.tell_changes(self.transcript.add_message(message))
+        self.notify_changes(self.transcript.add_message(message))
 
-    def say(self, sentence: Sentence, action: RemedyAction = RemedyAction.NONE) -> None:
+    def show_notice(self, sentence: Sentence, action: RemedyAction = RemedyAction.NONE) -> None:
         """Show a notice."""
-        self.tell_changes(self.transcript.add_notice(sentence, action=action))
+        self.notify_changes(self.transcript.add_notice(sentence, action=action))
 
-    def take(self, envelope: Envelope) -> None:
+    def write_event(self, envelope: Envelope) -> None:
         """One event: shown, told, and journalled soon, unless it has no number: it holds only for the moment."""
         self._show(envelope)
         if isinstance(envelope.event, RunFinished) and envelope.parent_run_id is None:
-            self._on_end(envelope.event.reason)
+            self._on_run_end(envelope.event.reason)
         if envelope.seq:
-            self.ledger.note(envelope)
-        self._announce(envelope)
+            self.journal_queue.add_event(envelope)
+        self._notify_event(envelope)
 
-    def tell_between_runs(self, event: EngineEvent) -> None:
+    def emit_between_runs(self, event: EngineEvent) -> None:
         """What happens while no run is under way: shown and told, and never journalled."""
         envelope = Envelope(0, "", None, None, now(), event)
         self._show(envelope)
-        self._announce(envelope)
+        self._notify_event(envelope)
 
     def replay(self, envelope: Envelope) -> None:
         """Show an event from the journal of a dead process."""
         self._show(envelope)
 
-    def follow(self, messages: Sequence[Message]) -> None:
+    def adopt_messages(self, messages: Sequence[Message]) -> None:
         """Remember what another process committed. Its events showed it already, but for prompts."""
         for message in messages:
             if message.role is Role.USER and message.injected_by is None and not _is_shown(message, self.transcript):
@@ -204,87 +204,87 @@ class Writer:
     async def write(self, *messages: Message) -> None:
         """Write what is remembered already as soon as the disk lets us."""
         if messages:
-            await self.ledger.commit(*messages)
+            await self.journal_queue.commit(*messages)
 
     def add(self, *messages: Message) -> None:
         """Show and remember at once, write soon."""
         for message in messages:
             self.show(message)
         self._remember(messages)
-        self.ledger.keep(*messages)
+        self.journal_queue.add_messages(*messages)
 
     def replace_history(self, messages: Sequence[Message]) -> None:
         """Go on from these messages instead. What they replace stays on the disk, as another branch."""
-        same = _same_at_the_beginning(self._messages, messages)
+        same = _common_prefix_length(self._messages, messages)
         # A message on the disk never becomes another one: what was edited gets an id of its own.
         ids = {message.id: new_id() for message in messages[same:] if message.id in self.known_ids}
-        new = [_renamed(message, ids) for message in messages[same:]]
+        new = [_with_new_id(message, ids) for message in messages[same:]]
         if same < len(self._messages):
-            self.ledger.change_record(head_message_id=self._messages[same - 1].id if same else None)
+            self.journal_queue.change_record(head_message_id=self._messages[same - 1].id if same else None)
         if new:
-            self.ledger.keep(*new)
+            self.journal_queue.add_messages(*new)
         del self._messages[same:]
         self._remember(new)
         self.usage = _last_usage(self._messages)
         before, saved = len(self.transcript), self.transcript.saved_calls
         self.transcript = Transcript(self._messages)
-        self.transcript.mark(saved)
+        self.transcript.mark_saved_calls(saved)
         changes: list[Change] = [Removed(0, before)] if before else []
-        self.tell_changes([*changes, *(Added(index) for index in range(len(self.transcript)))])
+        self.notify_changes([*changes, *(Added(index) for index in range(len(self.transcript)))])
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         """Return when everything so far is durable. Raises StorageFailed."""
-        await self.ledger.settle()
+        await self.journal_queue.flush()
 
     def _remember(self, messages: Sequence[Message]) -> None:
         self._messages.extend(messages)
         self.known_ids.update(message.id for message in messages)
 
     def _show(self, envelope: Envelope) -> None:
-        self.tell_changes(self.transcript.apply(envelope))
+        self.notify_changes(self.transcript.apply(envelope))
         if isinstance(envelope.event, UsageUpdate) and envelope.parent_run_id is None:
             self.usage = envelope.event.usage
 
-    def _on_end(self, end: RunEnd) -> None:
-        if end not in _ENDED_WELL:
-            self._offer_to_go_on()
+    def _on_run_end(self, end: RunEnd) -> None:
+        if end not in _NORMAL_ENDS:
+            self._offer_continue()
 
-    def _offer_to_go_on(self) -> None:
+    def _offer_continue(self) -> None:
         """A prompt without an answer must not look forgotten, and an answer that broke off need not stay so."""
-        last = last_said(self._messages)
+        last = last_message_but_undo_notes(self._messages)
         if last is None:
             return
         if last.role in {Role.USER, Role.TOOL}:
-            self.tell_changes(self.transcript.offer(UNANSWERED, RemedyAction.RETRY))
+            self.notify_changes(self.transcript.offer_continue(NOT_ANSWERED_YET, RemedyAction.RETRY))
         elif last.state is MessageState.INTERRUPTED:
-            self.tell_changes(self.transcript.offer(UNFINISHED, RemedyAction.CONTINUE))
+            self.notify_changes(self.transcript.offer_continue(CAN_CONTINUE, RemedyAction.CONTINUE))
 
-    def _announce(self, envelope: Envelope) -> None:
-        for listener in tuple(self.followers):
-            told(listener, envelope)
-        if self._event_listeners and not isinstance(envelope.event, _ONLY_WORDS):
+    def _notify_event(self, envelope: Envelope) -> None:
+        for listener in tuple(self.internal_listeners):
+            notify(listener, envelope)
+        if self._event_listeners and not isinstance(envelope.event, _TEXT_EVENTS):
             # What listeners do to it must not reach what is kept, asked about or run.
-            envelope = replace(envelope, event=copied(envelope.event))
+            envelope = replace(envelope, event=deep_copy(envelope.event))
         for listener in tuple(self._event_listeners):
-            told(listener, envelope)
+            notify(listener, envelope)
 
-    def _note_trouble(self, trouble: StorageFailed | None) -> None:
+    def _on_write_error(self, trouble: StorageFailed | None) -> None:
         if self._trouble_notice is not None and trouble is None:
-            self.tell_changes(self.transcript.end_notice(self._trouble_notice, SAVED))
+            self.notify_changes(self.transcript.resolve_notice(self._trouble_notice, SAVED_NOW))
         self._trouble_notice = None
         # What ends the session, it says by an event.
         if trouble is not None and not isinstance(trouble, WrittenElsewhere | DatabaseReplaced):
             changes = self.transcript.add_notice(trouble.sentence, trouble.remedy, error=True)
             item = self.transcript[len(self.transcript) - 1]
             self._trouble_notice = item if isinstance(item, NoticeItem) else None
-            self.tell_changes(changes)
+            self.notify_changes(changes)
 
-    def tell_changes(self, changes: Sequence[Change]) -> None:
+    def notify_changes(self, changes: Sequence[Change]) -> None:
         """Tell who listens what changed in the transcript."""
         news = tuple(changes)
         if news:
             for listener in tuple(self._change_listeners):
-                told(listener, news)
+                notify(listener, news)
 
 
 def _is_shown(prompt: Message, transcript: Transcript) -> bool:
@@ -297,19 +297,19 @@ def _last_usage(messages: Sequence[Message]) -> Usage | None:
     return next((each.usage for each in reversed(messages) if each.usage and each.role is Role.ASSISTANT), None)
 
 
-def _renamed(message: Message, ids: Mapping[str, str]) -> Message:
+def _with_new_id(message: Message, ids: Mapping[str, str]) -> Message:
     """Under its new id, if it gets one; a summary goes on naming the message that it kept."""
-    blocks = tuple(_repointed(block, ids) for block in message.blocks)
+    blocks = tuple(_with_new_reference(block, ids) for block in message.blocks)
     return message.model_copy(update={"id": ids.get(message.id, message.id), "blocks": blocks})
 
 
-def _repointed(block: Block, ids: Mapping[str, str]) -> Block:
+def _with_new_reference(block: Block, ids: Mapping[str, str]) -> Block:
     if not isinstance(block, Summary):
         return block
     return block.model_copy(update={"first_kept_id": ids.get(block.first_kept_id, block.first_kept_id)})
 
 
-def _same_at_the_beginning(before: Sequence[Message], after: Sequence[Message]) -> int:
+def _common_prefix_length(before: Sequence[Message], after: Sequence[Message]) -> int:
     count = 0
     for old, new in zip(before, after, strict=False):
         if old != new:

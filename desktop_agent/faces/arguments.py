@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 DATA_DIR_VARIABLE = "DESKTOP_AGENT_DATA_DIR"
 COMMAND_LINE_ENDPOINT = "command-line"
-_LONGEST_WAIT = 86_400
+_MAX_TIMEOUT_SECONDS = 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LaunchOptions:
     """Where things are kept and which server was named for this run."""
 
     data_dir: Path | None
@@ -40,7 +40,7 @@ class Place:
 class AskArguments:
     """Everything after `ask`."""
 
-    place: Place
+    launch: LaunchOptions
     prompt: str
     system: str | None
     images: tuple[Path, ...]
@@ -66,7 +66,7 @@ def program_version() -> str:
         return "0 (not installed)"
 
 
-class _Version(argparse.Action):
+class _VersionAction(argparse.Action):
     """Looks the version up when it is asked for: the window is there before that is found."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
@@ -74,7 +74,7 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def parse_window_arguments(argv: Sequence[str]) -> Place:
+def parse_window_arguments(argv: Sequence[str]) -> LaunchOptions:
     """For the window. Exits with 2 and a sentence on wrong use."""
     parser = argparse.ArgumentParser(
         prog="desktop-agent",
@@ -82,19 +82,19 @@ def parse_window_arguments(argv: Sequence[str]) -> Place:
         "`desktop-agent ask --help` tells how to ask from a terminal; `desktop-agent check` looks whether all saved "
         "conversations can be read.",
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
-    _add_place(parser)
+    parser.add_argument("--version", action=_VersionAction, nargs=0, help="show the version and exit")
+    _add_launch_arguments(parser)
     parser.add_argument("--demo", action="store_true", help="open straight into the offline demo")
-    return _place(parser, parser.parse_args(argv))
+    return _parse_launch_options(parser, parser.parse_args(argv))
 
 
 def parse_ask_arguments(argv: Sequence[str]) -> AskArguments:
     """For `ask`. Exits with 2 and a sentence on wrong use."""
     parser = _ask_parser()
     given = parser.parse_args(argv)
-    place = _place(parser, given)
+    place = _parse_launch_options(parser, given)
     return AskArguments(
-        place=place,
+        launch=place,
         prompt=given.prompt,
         system=given.system,
         images=tuple(given.image),
@@ -129,12 +129,12 @@ def _ask_parser() -> argparse.ArgumentParser:
         f"{API_KEY_VARIABLE} or the keyring, that of one set up in the window from the keyring. "
         "Exit codes: 0 done, 1 error, 2 wrong use, 130 interrupted, 141 whoever read the output left.",
     )
-    _add_place(parser)
+    _add_launch_arguments(parser)
     parser.add_argument("--demo", action="store_true", help="ask the offline demo")
     parser.add_argument("--system", metavar="TEXT", help="instructions above the conversation")
     parser.add_argument("--image", metavar="FILE", type=Path, action="append", default=[], help="attach a picture")
     parser.add_argument("--reasoning", metavar="LEVEL", type=_reasoning, help="none, minimal … max, or tokens")
-    parser.add_argument("--max-tokens", metavar="N", type=_positive, help="longest answer, in tokens")
+    parser.add_argument("--max-tokens", metavar="N", type=_positive_int, help="longest answer, in tokens")
     parser.add_argument(
         "--headers-timeout",
         metavar="SECONDS",
@@ -147,7 +147,7 @@ def _ask_parser() -> argparse.ArgumentParser:
         type=_seconds,
         help="how long it may then be silent before the first event (default 300; 900 in the same cases)",
     )
-    parser.add_argument("--workspace", metavar="DIR", type=_folder, help="the folder that tools may use")
+    parser.add_argument("--workspace", metavar="DIR", type=_existing_folder, help="the folder that tools may use")
     parser.add_argument("--tools", choices=["none", "read", "all"], help="default: read with a workspace, else none")
     parser.add_argument("--approve", choices=["never", "always"], default="never", help="calls that need approval")
     parser.add_argument("--continue", dest="continue_id", metavar="ID", help="go on with a stored conversation")
@@ -170,7 +170,7 @@ def _data_folder(values: dict[str, Any]) -> Path | None:
     return data_dir
 
 
-def _add_place(parser: argparse.ArgumentParser) -> None:
+def _add_launch_arguments(parser: argparse.ArgumentParser) -> None:
     _add_data_dir(parser)
     parser.add_argument("--dialect", choices=get_args(Dialect), help="what the server speaks (default openai-chat)")
     parser.add_argument(
@@ -179,22 +179,24 @@ def _add_place(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="M", help=f"the model ({MODEL_VARIABLE})")
 
 
-def _place(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Place:
+def _parse_launch_options(parser: argparse.ArgumentParser, given: argparse.Namespace) -> LaunchOptions:
     values: dict[str, Any] = vars(given)
     data_dir = _data_folder(values)
-    endpoint = _endpoint(parser, values["dialect"], values["base_url"] or os.environ.get(BASE_URL_VARIABLE))
+    endpoint = _parse_endpoint(parser, values["dialect"], values["base_url"] or os.environ.get(BASE_URL_VARIABLE))
     if endpoint is not None and values["demo"]:
         parser.error("--demo is a server of its own: leave out --dialect and --base-url")
     model = values["model"] or os.environ.get(MODEL_VARIABLE) or None
-    return Place(data_dir, endpoint, model, values["demo"])
+    return LaunchOptions(data_dir, endpoint, model, values["demo"])
 
 
-def _endpoint(parser: argparse.ArgumentParser, dialect: Dialect | None, base_url: str | None) -> "Endpoint | None":
+def _parse_endpoint(
+    parser: argparse.ArgumentParser, dialect: Dialect | None, base_url: str | None
+) -> "Endpoint | None":
     if dialect is None and base_url is None:
         return None
     dialect = dialect or "openai-chat"
     base_url = base_url or VENDOR_BASE_URLS[dialect]
-    parts = _web_address(base_url)
+    parts = _parse_web_address(base_url)
     if parts is None:
         parser.error(f"--base-url: “{base_url}” is not a web address such as http://127.0.0.1:8080/v1")
     if parts.username or parts.password:
@@ -204,7 +206,7 @@ def _endpoint(parser: argparse.ArgumentParser, dialect: Dialect | None, base_url
     return Endpoint(id=COMMAND_LINE_ENDPOINT, title=parts.netloc, dialect=dialect, base_url=base_url)
 
 
-def _web_address(text: str) -> SplitResult | None:
+def _parse_web_address(text: str) -> SplitResult | None:
     try:
         parts = urlsplit(text)
         # A port that is no number is found out only by asking for it.
@@ -214,7 +216,7 @@ def _web_address(text: str) -> SplitResult | None:
     return parts if is_one else None
 
 
-def _positive(text: str) -> int:
+def _positive_int(text: str) -> int:
     number = int(text) if text.isdecimal() else 0
     if number < 1:
         raise argparse.ArgumentTypeError(f"“{text}” is not a whole number above 0")
@@ -226,8 +228,8 @@ def _seconds(text: str) -> float:
         number = float(text)
     except ValueError:
         number = 0.0
-    if not 0 < number <= _LONGEST_WAIT:
-        raise argparse.ArgumentTypeError(f"“{text}” is not a number of seconds from above 0 to {_LONGEST_WAIT}")
+    if not 0 < number <= _MAX_TIMEOUT_SECONDS:
+        raise argparse.ArgumentTypeError(f"“{text}” is not a number of seconds from above 0 to {_MAX_TIMEOUT_SECONDS}")
     return number
 
 
@@ -237,7 +239,7 @@ def _data_dir(text: str) -> Path:
     return Path(text)
 
 
-def _folder(text: str) -> Path:
+def _existing_folder(text: str) -> Path:
     path = Path(text)
     try:
         if path.is_dir():

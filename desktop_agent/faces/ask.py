@@ -14,13 +14,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
 
-from desktop_agent.conversation.folding.endings import ending
-from desktop_agent.conversation.picture_intake import take
+from desktop_agent.conversation.folding.endings import explain_ending
+from desktop_agent.conversation.picture_intake import import_picture_async
 from desktop_agent.engine.connections import key_from_environment
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.session import Session
 from desktop_agent.faces.arguments import AskArguments
-from desktop_agent.faces.canonical import canonical
+from desktop_agent.faces.canonical import event_to_json
 from desktop_agent.vocabulary.blocks import Block, Image, Text, ToolUse
 from desktop_agent.vocabulary.engine_events import (
     AnswerAwaited,
@@ -45,7 +45,7 @@ from desktop_agent.vocabulary.errors import (
     StorageFailed,
     WrittenElsewhere,
     WrongUse,
-    with_remedy,
+    join_remedy,
 )
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import AnswerStarted, ContentDelta, MessageDelta, RequestAdjusted
@@ -55,20 +55,20 @@ from desktop_agent.vocabulary.tool_calls import AllowOnce, Deny
 
 DONE, ERROR, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 # What shells say of a program that SIGPIPE ended, as it does most of those that somebody stops reading.
-NOBODY_READS = 141
+BROKEN_PIPE = 141
 _NOT_APPROVED = "Nobody is there to approve this call: it was started with --approve never."
 _NOT_STORED = (
     "What was printed is its only copy, and the conversation cannot be gone on with. Check the disk and its free "
     "space, or choose another folder with --data-dir, and ask again."
 )
 # Nothing is kept in memory here: the program ends with its answer.
-_KEY_FOR_ONCE = Sentence(
+_KEYRING_REMEDY = Sentence(
     "Unlock the keyring and try again, or name the server with --dialect or --base-url and give its key in {variable}.",
     {"variable": API_KEY_VARIABLE},
 )
-_KEYRING = {kind.kind for kind in (SecretsUnavailable, KeyringMissing, KeyringLocked)}
-_LONGEST_NAME = 100
-_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_KEYRING_ERRORS = {kind.kind for kind in (SecretsUnavailable, KeyringMissing, KeyringLocked)}
+_MAX_NAME_LENGTH = 100
+_TERMINAL_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def run_ask(arguments: AskArguments) -> int:
@@ -81,42 +81,42 @@ def run_ask(arguments: AskArguments) -> int:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         # Before the loop: a thread that waits for standard input could not be interrupted.
-        text = _standard_input() if arguments.prompt == "-" else _as_text(os.fsencode(arguments.prompt))
+        text = _read_standard_input() if arguments.prompt == "-" else _decode(os.fsencode(arguments.prompt))
         return asyncio.run(_ask(arguments, text))
     except KeyboardInterrupt:
         return INTERRUPTED
 
 
-def _standard_input() -> str:
-    return _as_text(sys.stdin.buffer.read())
+def _read_standard_input() -> str:
+    return _decode(sys.stdin.buffer.read())
 
 
-def _as_text(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     """Bytes that are no UTF-8 cannot be sent to anybody."""
     return data.decode("utf-8", "replace")
 
 
 async def _ask(arguments: AskArguments, text: str) -> int:
     try:
-        engine = await Engine.open(arguments.place.data_dir, _defaults(arguments))
+        engine = await Engine.open(arguments.launch.data_dir, _run_defaults(arguments))
     except AgentError as error:
-        return _fail(error)
-    engine.store.on_notice(lambda sentence: _say(str(sentence)))
+        return _report_failure(error)
+    engine.store.on_notice(lambda sentence: _write_to_stderr(str(sentence)))
     for notice in engine.notices:
-        _say(str(notice))
+        _write_to_stderr(str(notice))
     try:
-        session = await _session(engine, arguments)
-        message = await _prompt(engine, text, arguments.images)
-        return await _Conversation(session, arguments, sys.stdout).run(message)
+        session = await _open_session(engine, arguments)
+        message = await _build_prompt(engine, text, arguments.images)
+        return await _AskRun(session, arguments, sys.stdout).run(message)
     except WrongUse as error:
-        return _fail(error, WRONG_USE)
+        return _report_failure(error, WRONG_USE)
     except AgentError as error:
-        return _fail(error)
+        return _report_failure(error)
     finally:
         await engine.close()
 
 
-def _defaults(arguments: AskArguments) -> RunDefaults:
+def _run_defaults(arguments: AskArguments) -> RunDefaults:
     limits = {"headers": arguments.headers_timeout, "first_event": arguments.first_event_timeout}
     config = ProviderConfig(
         system_prompt=arguments.system,
@@ -127,17 +127,17 @@ def _defaults(arguments: AskArguments) -> RunDefaults:
     )
     return RunDefaults(
         program="ask",
-        endpoint=arguments.place.endpoint,
+        endpoint=arguments.launch.endpoint,
         api_key=key_from_environment(API_KEY_VARIABLE),
-        model=arguments.place.model,
+        model=arguments.launch.model,
         toolset=arguments.tools,
         config=config,
     )
 
 
-async def _session(engine: Engine, arguments: AskArguments) -> Session:
+async def _open_session(engine: Engine, arguments: AskArguments) -> Session:
     workspace = str(await asyncio.to_thread(arguments.workspace.resolve)) if arguments.workspace else None
-    place = arguments.place
+    place = arguments.launch
     if arguments.continue_id:
         session = await engine.session(arguments.continue_id)
         if place.endpoint is not None:
@@ -162,27 +162,27 @@ async def _only_model(engine: Engine, endpoint_id: str) -> str:
     models = await engine.connections.models(endpoint_id)
     if len(models) == 1:
         return models[0].id
-    names = ", ".join(model.id[:_LONGEST_NAME] for model in models[:20]) or "none"
+    names = ", ".join(model.id[:_MAX_NAME_LENGTH] for model in models[:20]) or "none"
     raise WrongUse(f"Choose a model with --model. The server has: {names}.")
 
 
-async def _prompt(engine: Engine, text: str, images: tuple[Path, ...]) -> Message:
+async def _build_prompt(engine: Engine, text: str, images: tuple[Path, ...]) -> Message:
     blocks: list[Block] = [Text(text=text)]
     for path in images:
-        taken = await take(await asyncio.to_thread(_read, path), path.name)
+        taken = await import_picture_async(await asyncio.to_thread(_read_image, path), path.name)
         source = await engine.pictures.put(taken.data, taken.media_type, taken.width, taken.height)
         blocks.append(Image(source=source, name=path.name))
     return Message.user_with_blocks(blocks)
 
 
-def _read(path: Path) -> bytes:
+def _read_image(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
         raise ImageRefused.not_read(str(path), error) from None
 
 
-class _Conversation:
+class _AskRun:
     """Prints the events of one run and answers its approvals."""
 
     def __init__(self, session: Session, arguments: AskArguments, out: TextIO) -> None:
@@ -191,19 +191,19 @@ class _Conversation:
         self._out = out
         self._end: RunEnd | None = None
         self._error: ErrorOccurred | None = None
-        self._deaf = False
-        self._told: set[str] = set()
-        self._unwritten = False
-        self._unread = False
+        self._is_output_closed = False
+        self._reported: set[str] = set()
+        self._has_write_error = False
+        self._has_unreadable_call = False
         self._is_waiting = False
-        self._unstored: StorageFailed | None = None
-        self._is_read = True
+        self._storage_failure: StorageFailed | None = None
+        self._has_reader = True
         self._has_answer = False
         self._stopping: asyncio.Task[None] | None = None
 
     async def run(self, message: Message) -> int:
         self._session.subscribe(on_event=self._on_event)
-        restore = _on_interrupt(self._stop)
+        restore = _install_signal_handlers(self._stop)
         try:
             self._session.send(message)
             await self._session.wait_idle()
@@ -214,22 +214,24 @@ class _Conversation:
             restore()
         if not self._arguments.jsonl:
             self._print("\n")
-        _say(f"conversation {self._session.record.id}")
+        _write_to_stderr(f"conversation {self._session.record.id}")
         if waiting := len(self._session.queue.entries):
-            _say(f"{waiting} messages still wait in it." if waiting > 1 else "One message still waits in it.")
-        if self._unstored is not None:
-            _say(f"The answer was not stored: {self._unstored.sentence} {_NOT_STORED}")
+            _write_to_stderr(
+                f"{waiting} messages still wait in it." if waiting > 1 else "One message still waits in it."
+            )
+        if self._storage_failure is not None:
+            _write_to_stderr(f"The answer was not stored: {self._storage_failure.sentence} {_NOT_STORED}")
         if self._error is not None:
-            _say(_explained(self._error))
-        return self._code
+            _write_to_stderr(_error_text(self._error))
+        return self._exit_code
 
     @property
-    def _code(self) -> int:
+    def _exit_code(self) -> int:
         if self._error is not None and self._error.kind == WrongUse.kind:
             return WRONG_USE
-        if not self._is_read:
-            return NOBODY_READS
-        if self._unwritten or self._unread or self._unstored is not None:
+        if not self._has_reader:
+            return BROKEN_PIPE
+        if self._has_write_error or self._has_unreadable_call or self._storage_failure is not None:
             return ERROR
         if self._error is not None and self._error.kind in {WrittenElsewhere.kind, DatabaseReplaced.kind}:
             return ERROR
@@ -244,12 +246,12 @@ class _Conversation:
 
     async def _store(self) -> None:
         with suppress(StorageFailed):
-            await self._session.settle()
+            await self._session.flush()
         # Not what settling says: that may have been said before already, in the middle of the run.
         unsaved = self._session.unsaved
         # Of what was written elsewhere an event has told.
         if unsaved is not None and not isinstance(unsaved.reason, WrittenElsewhere):
-            self._unstored = unsaved.reason
+            self._storage_failure = unsaved.reason
 
     def _on_event(self, envelope: Envelope) -> None:
         event = envelope.event
@@ -268,29 +270,29 @@ class _Conversation:
         if self._arguments.jsonl:
             # Without tools nothing ran: the refusals are for the history, so that it can be gone on with.
             refused = isinstance(event, ToolFinished) and self._arguments.tools == "none"
-            line = None if refused else canonical(event)
+            line = None if refused else event_to_json(event)
             if line is not None:
-                self._print(_json(line) + "\n")
+                self._print(_json_line(line) + "\n")
         elif isinstance(event, ContentDelta):
             self._print(event.text)
-        self._remark(event)
+        self._report_event(event)
 
-    def _remark(self, event: Event) -> None:
+    def _report_event(self, event: Event) -> None:
         """What a person wants to know besides the answer, to standard error."""
         match event:
             case ErrorOccurred():
                 self._error = event
             case AnswerStarted() | RequestAdjusted():
-                self._tell_once(event.adjustments)
+                self._report_once(event.adjustments)
             case MessageDelta():
-                self._explain(event)
+                self._report_ending(event)
             case ToolUse(malformed=str()):
                 # With tools the model hears of it, and may call again; without, nobody would.
-                self._unread = self._arguments.tools == "none"
-                _say(f"A call of “{event.name[:_LONGEST_NAME]}” could not be read. It was not run.")
+                self._has_unreadable_call = self._arguments.tools == "none"
+                _write_to_stderr(f"A call of “{event.name[:_MAX_NAME_LENGTH]}” could not be read. It was not run.")
             case ToolUse() if self._arguments.tools == "none":
-                name = event.name[:_LONGEST_NAME]
-                _say(f"The model called “{name}”, but no tools run here (--tools none). It was not run.")
+                name = event.name[:_MAX_NAME_LENGTH]
+                _write_to_stderr(f"The model called “{name}”, but no tools run here (--tools none). It was not run.")
             case AnswerAwaited() if sys.stderr.isatty():
                 # One line that counts on, and is wiped by whatever comes next.
                 self._is_waiting = True
@@ -298,45 +300,45 @@ class _Conversation:
                 sys.stderr.flush()
             case RetryScheduled():
                 again = Sentence("Trying again in {seconds} s.", {"seconds": f"{event.after:.1f}"})
-                _say(str(with_remedy(Sentence("{why}", {"why": event.why}), again)))
+                _write_to_stderr(str(join_remedy(Sentence("{why}", {"why": event.why}), again)))
             case LimitReached():
-                _say(f"A limit was reached: {event.which}.")
+                _write_to_stderr(f"A limit was reached: {event.which}.")
             case RunFinished():
                 self._end = event.reason
             case _:
                 pass
 
-    def _tell_once(self, sentences: tuple[Sentence, ...]) -> None:
+    def _report_once(self, sentences: tuple[Sentence, ...]) -> None:
         """What had to be asked differently from what was wished for."""
         for words in map(str, sentences):
-            if words not in self._told:
-                self._told.add(words)
-                _say(words)
+            if words not in self._reported:
+                self._reported.add(words)
+                _write_to_stderr(words)
 
-    def _explain(self, end: MessageDelta) -> None:
-        explained = ending(end.stop_reason, end.details, end.raw)
+    def _report_ending(self, end: MessageDelta) -> None:
+        explained = explain_ending(end.stop_reason, end.details, end.raw)
         if explained is not None:
-            _say(" ".join(str(each) for each in (explained.sentence, explained.remedy) if each is not None))
+            _write_to_stderr(" ".join(str(each) for each in (explained.sentence, explained.remedy) if each is not None))
 
     def _decide(self, approval_id: str) -> None:
         allow = self._arguments.approve == "always"
         self._session.approvals.answer(approval_id, AllowOnce() if allow else Deny(message=_NOT_APPROVED))
 
     def _print(self, text: str) -> None:
-        if self._deaf:
+        if self._is_output_closed:
             return
         try:
             self._out.write(text)
             self._out.flush()
         except OSError as error:
             # Whoever read has gone, or the disk is full: the same as Ctrl+C.
-            self._deaf = True
+            self._is_output_closed = True
             if isinstance(error, BrokenPipeError):
-                self._is_read = False
+                self._has_reader = False
                 _discard_output()
             else:
-                self._unwritten = True
-                _say(f"The answer cannot be written: {error.strerror}.")
+                self._has_write_error = True
+                _write_to_stderr(f"The answer cannot be written: {error.strerror}.")
             self._stop()
 
 
@@ -348,19 +350,19 @@ def _discard_output() -> None:
         os.close(nowhere)
 
 
-def _json(line: dict[str, Any]) -> str:
+def _json_line(line: dict[str, Any]) -> str:
     """One line in ASCII: some readers end a line at U+2028 too, and models write lone halves of characters."""
     return json.dumps(line, separators=(",", ":"))
 
 
-def _on_interrupt(stop: Callable[[], object]) -> Callable[[], None]:
+def _install_signal_handlers(stop: Callable[[], object]) -> Callable[[], None]:
     """SIGINT and SIGTERM stop like the Stop button; returns what undoes this."""
     loop = asyncio.get_running_loop()
     try:
         loop.add_signal_handler(signal.SIGINT, stop)
         loop.add_signal_handler(signal.SIGTERM, stop)
     except NotImplementedError:  # Windows has no signal handlers in the loop
-        return _on_interrupt_without_loop(loop, stop)
+        return _install_signal_handlers_on_windows(loop, stop)
 
     def restore() -> None:
         loop.remove_signal_handler(signal.SIGINT)
@@ -369,7 +371,9 @@ def _on_interrupt(stop: Callable[[], object]) -> Callable[[], None]:
     return restore
 
 
-def _on_interrupt_without_loop(loop: asyncio.AbstractEventLoop, stop: Callable[[], object]) -> Callable[[], None]:
+def _install_signal_handlers_on_windows(
+    loop: asyncio.AbstractEventLoop, stop: Callable[[], object]
+) -> Callable[[], None]:
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         loop.call_soon_threadsafe(stop)
 
@@ -381,17 +385,17 @@ def _on_interrupt_without_loop(loop: asyncio.AbstractEventLoop, stop: Callable[[
     return restore
 
 
-def _fail(error: AgentError, code: int = ERROR) -> int:
-    _say(_explained(error))
+def _report_failure(error: AgentError, code: int = ERROR) -> int:
+    _write_to_stderr(_error_text(error))
     return code
 
 
-def _explained(error: AgentError | ErrorOccurred) -> str:
-    remedy = _KEY_FOR_ONCE if error.kind in _KEYRING else error.remedy
-    return str(with_remedy(error.sentence, remedy))
+def _error_text(error: AgentError | ErrorOccurred) -> str:
+    remedy = _KEYRING_REMEDY if error.kind in _KEYRING_ERRORS else error.remedy
+    return str(join_remedy(error.sentence, remedy))
 
 
-def _say(text: str) -> None:
+def _write_to_stderr(text: str) -> None:
     """One remark, with what would steer the terminal or turn its writing round shown instead of done."""
     with suppress(BrokenPipeError):
-        sys.stderr.write(_STEERING.sub(lambda found: ascii(found[0])[1:-1], text) + "\n")
+        sys.stderr.write(_TERMINAL_CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text) + "\n")

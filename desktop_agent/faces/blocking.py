@@ -4,7 +4,7 @@ import asyncio
 from types import UnionType
 from typing import Any, Unpack, overload
 
-from desktop_agent.faces.client import Client, as_options
+from desktop_agent.faces.client import Client, to_options
 from desktop_agent.faces.collecting import Output, Response, StructuredResponse
 from desktop_agent.vocabulary.errors import WrongUse
 from desktop_agent.vocabulary.messages import Message
@@ -41,15 +41,15 @@ def run(
     `values` are options, and go over those that are given. With `output_type` (see Client.complete) the answer is in
     `output`. Ctrl+C stops the run. Raises what broke the answer off, and WrongUse where an event loop runs already.
     """
-    chosen = as_options(options, values)
+    chosen = to_options(options, values)
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(_completed(prompt, chosen, output_type))
+        return asyncio.run(_complete(prompt, chosen, output_type))
     raise WrongUse("An event loop runs here already.", "Use `async with Client(…)` and await complete().")
 
 
-async def _completed(prompt: str | Message, options: AgentOptions, output_type: Any) -> Response:
+async def _complete(prompt: str | Message, options: AgentOptions, output_type: Any) -> Response:
     async with Client(options) as client:
         if output_type is None:
             return await client.complete(prompt)

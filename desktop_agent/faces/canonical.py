@@ -14,7 +14,7 @@ from desktop_agent.vocabulary.provider_events import (
 )
 
 
-def canonical(event: Event) -> dict[str, Any] | None:
+def event_to_json(event: Event) -> dict[str, Any] | None:
     """The object to print, or None for events that are the engine's own."""
     match event:
         case ErrorOccurred():
@@ -24,10 +24,10 @@ def canonical(event: Event) -> dict[str, Any] | None:
             outcome = str(event.outcome)
             return {"type": "tool_result", "tool_use_id": event.id, "outcome": outcome, "content": content}
         case _:
-            return _from_provider(event)
+            return _provider_event_to_json(event)
 
 
-def _from_provider(event: Event) -> dict[str, Any] | None:
+def _provider_event_to_json(event: Event) -> dict[str, Any] | None:
     match event:
         case ContentDelta(phase=str(phase)):
             return {"type": event.type, "text": event.text, "phase": phase}

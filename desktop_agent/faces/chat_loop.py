@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from desktop_agent.faces.backing.conversing import Conversing
-from desktop_agent.faces.backing.finished_blocks import FinishedBlocks
+from desktop_agent.faces.backing.conversing import ConversationRunner
+from desktop_agent.faces.backing.finished_blocks import BlockCollector
 from desktop_agent.faces.backing.leaving import close_soon
-from desktop_agent.faces.backing.results import sound_results
+from desktop_agent.faces.backing.results import validate_results
 from desktop_agent.faces.backing.run_events import RunEvents
 from desktop_agent.faces.controls import Controls
 from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
@@ -65,16 +65,16 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
     """
 
     def __init__(self, options: AgentOptions, history: Sequence[Message]) -> None:
-        self._conversing = Conversing(options, history)
-        self.controls = Controls(self._conversing)
+        self._conversation = ConversationRunner(options, history)
+        self.controls = Controls(self._conversation)
         self._run: RunEvents | None = None
-        self._finished = FinishedBlocks()
+        self._collector = BlockCollector()
         self._calls: list[ToolUse] = []
-        self._said: list[str] = []
-        self._ready = deque[LoopStep]()
+        self._text: list[str] = []
+        self._steps = deque[LoopStep]()
         self._submitted = asyncio.Event()
-        self._conversing.on_stopped_waiting = self._submitted.set
-        self._count = 0
+        self._conversation.on_wait_stopped = self._submitted.set
+        self._result_count = 0
         self._is_active = True
         self._is_cancelled = False
         self._has_begun = False
@@ -89,22 +89,22 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
     @property
     def history(self) -> tuple[Message, ...]:
         """All messages, oldest first."""
-        return self._conversing.history
+        return self._conversation.history
 
     def submit_tool_results(self, results: Sequence[ToolResult]) -> None:
         """The results of exactly the calls that were requested, in any order, once.
 
         Raises WrongUse otherwise, and changes nothing then.
         """
-        waiting = [call.id for call in self._conversing.waiting_calls]
+        waiting = [call.id for call in self._conversation.pending_calls]
         if not self._is_active or not waiting:
             raise WrongUse("No call waits for a result.", "Submit results when ToolCallsRequested has come.")
-        sound = sound_results(results)
+        sound = validate_results(results)
         missing = ", ".join(sorted(set(waiting) - {result.tool_use_id for result in sound}))
         if missing:
             raise WrongUse(f"Results are missing: {missing}.", "Submit the results of all calls together.")
-        self._conversing.give(*sound)
-        self._count = len(sound)
+        self._conversation.add_results(*sound)
+        self._result_count = len(sound)
         self._submitted.set()
 
     def cancel(self) -> None:
@@ -118,14 +118,14 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
             self._finish(RunEnd.CANCELLED)
             return
         self._is_cancelled = True
-        self._conversing.interrupt()
+        self._conversation.interrupt()
         self._submitted.set()
 
     async def aclose(self) -> None:
         """End it, and wait until everything is closed."""
         self._is_active = False
         self._submitted.set()
-        await self._conversing.aclose()
+        await self._conversation.aclose()
 
     async def __anext__(self) -> LoopStep:
         if self._is_being_read:
@@ -137,7 +137,7 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
             self._is_being_read = False
 
     async def _next(self) -> LoopStep:
-        while not self._ready:
+        while not self._steps:
             if not self._is_active:
                 raise StopAsyncIteration
             if self._awaits_results:
@@ -148,7 +148,7 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
             except BaseException:
                 await self.aclose()
                 raise
-        step = self._ready.popleft()
+        step = self._steps.popleft()
         if isinstance(step, LoopDone):
             await self.aclose()
         return step
@@ -161,49 +161,49 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
 
     def __del__(self) -> None:
         # A history that is none leaves a handle that was never made.
-        if hasattr(self, "_conversing"):
-            close_soon(self._conversing)
+        if hasattr(self, "_conversation"):
+            close_soon(self._conversation)
 
     async def _advance(self) -> None:
         if self._awaits_results:
-            await self._go_on()
+            await self._continue()
             return
         if self._run is None:
             self._has_begun = True
-            self._run = await self._conversing.begin(None)
+            self._run = await self._conversation.start_run(None)
         event = await self._run.next()
         if event is None:
             self._awaits_results = True
         else:
-            self._take(event)
+            self._handle_event(event)
 
-    async def _go_on(self) -> None:
+    async def _continue(self) -> None:
         self._awaits_results = False
         self._submitted.clear()
         if not self._is_active:
             return
         if self._is_cancelled:
             # It came too late for the run before.
-            self._conversing.interrupt()
-        self._run = await self._conversing.begin(None)
+            self._conversation.interrupt()
+        self._run = await self._conversation.start_run(None)
         if not self._run.is_stopped_at_once:
-            self._ready.append(ToolResultsReceived(self._count))
+            self._steps.append(ToolResultsReceived(self._result_count))
 
-    def _take(self, event: Event) -> None:
-        blocks = self._finished.feed(event)
+    def _handle_event(self, event: Event) -> None:
+        blocks = self._collector.feed(event)
         if isinstance(event, TurnStarted):
-            self._said.clear()
+            self._text.clear()
         elif isinstance(event, ContentDelta):
-            self._said.append(event.text)
+            self._text.append(event.text)
         self._calls += [block for block in blocks if isinstance(block, ToolUse)]
         match event:
             case ThinkingDelta() | ContentDelta() | ErrorOccurred():
-                self._ready.append(event)
+                self._steps.append(event)
             case RunFinished(reason=RunEnd.AWAITING_RESULTS):
-                self._ready.append(ToolCallsRequested(self._conversing.waiting_calls, "".join(self._said)))
+                self._steps.append(ToolCallsRequested(self._conversation.pending_calls, "".join(self._text)))
             case RunFinished():
                 # A message that waited for the end of this run has begun the next one.
-                follow_up = None if self._is_cancelled else self._conversing.follow_up()
+                follow_up = None if self._is_cancelled else self._conversation.take_follow_up()
                 if follow_up is None:
                     self._finish(event.reason)
                 else:
@@ -213,6 +213,6 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
 
     def _finish(self, end: RunEnd) -> None:
         self._is_active = False
-        finished = self._finished
-        content, calls = "".join(self._said), tuple(self._calls)
-        self._ready.append(LoopDone(content, finished.stop_reason, finished.usage, calls, end))
+        finished = self._collector
+        content, calls = "".join(self._text), tuple(self._calls)
+        self._steps.append(LoopDone(content, finished.stop_reason, finished.usage, calls, end))

@@ -5,15 +5,15 @@ from collections.abc import Callable, Sequence
 from types import UnionType
 from typing import Any, Self, Unpack, overload
 
-from desktop_agent.faces.backing.conversing import Conversing, as_prompt
+from desktop_agent.faces.backing.conversing import ConversationRunner, to_prompt
 from desktop_agent.faces.backing.leaving import close_soon
 from desktop_agent.faces.backing.reading import BlockReader
-from desktop_agent.faces.backing.results import result_of
+from desktop_agent.faces.backing.results import make_result
 from desktop_agent.faces.backing.stopping import InterruptHandle
 from desktop_agent.faces.backing.streaming import EventStream
 from desktop_agent.faces.collecting import Output, Response, StructuredResponse, collect_response
 from desktop_agent.faces.controls import Controls
-from desktop_agent.faces.structured import complete_as
+from desktop_agent.faces.structured import complete_structured
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import Block, ToolResult
 from desktop_agent.vocabulary.conduct.interrupts import Interrupt, StopTool
@@ -23,7 +23,7 @@ from desktop_agent.vocabulary.errors import WrongUse
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.options import AgentOptions, OptionValues
 
-_NOT_CLOSED = "A Client was not closed: use `async with`, or await aclose()."
+_NOT_CLOSED_WARNING = "A Client was not closed: use `async with`, or await aclose()."
 
 
 class Client:
@@ -47,9 +47,9 @@ class Client:
         listener: Callable[[Envelope], None] | None = None,
         **values: Unpack[OptionValues],
     ) -> None:
-        self._conversing = Conversing(as_options(options, values), listener=listener)
-        self._reader = BlockReader(self._conversing)
-        self.controls = Controls(self._conversing)
+        self._conversation = ConversationRunner(to_options(options, values), listener=listener)
+        self._reader = BlockReader(self._conversation)
+        self.controls = Controls(self._conversation)
         self.policies, self.guards, self.rules = self.controls.policies, self.controls.guards, self.controls.rules
         self.queue = self.controls.queue
         self.approvals, self.questions = self.controls.approvals, self.controls.questions
@@ -57,17 +57,17 @@ class Client:
     @property
     def options(self) -> AgentOptions:
         """What it was made with."""
-        return self._conversing.options
+        return self._conversation.options
 
     @property
     def history(self) -> tuple[Message, ...]:
         """All messages, oldest first."""
-        return self._conversing.history
+        return self._conversation.history
 
     @property
     def ended(self) -> RunEnd | None:
         """How the last question ended; None while it goes on, and before the first."""
-        return None if self._conversing.run is None else self._conversing.run.end
+        return None if self._conversation.run is None else self._conversation.run.end
 
     @property
     def turn_id(self) -> str | None:
@@ -101,13 +101,13 @@ class Client:
 
         Raises WrongUse while it still answers, and what keeps it from answering.
         """
-        await self._reader.ask(as_prompt(prompt) if prompt else None)
+        await self._reader.ask(to_prompt(prompt) if prompt else None)
 
     async def send_message(self, message: Message) -> None:
         """The same with a prepared message: pictures, for example. Raises WrongUse for one that is no prompt."""
         if not isinstance(message, Message):  # pyright: ignore[reportUnnecessaryIsInstance]  strings come here too
             raise WrongUse("This is no message.", "Make it with Message.user(…), or give words to send().")
-        await self._reader.ask(as_prompt(message))
+        await self._reader.ask(to_prompt(message))
 
     async def continue_(self) -> None:
         """Ask again with the history as it is: with the results of calls, after a limit, after an error.
@@ -126,7 +126,7 @@ class Client:
 
         Leaving the loop stops the run and closes the connection.
         """
-        return EventStream(self._conversing, as_prompt(prompt) if prompt else None, keep=self)
+        return EventStream(self._conversation, to_prompt(prompt) if prompt else None, keep=self)
 
     @overload
     async def complete(self, prompt: str | Message = "") -> Response: ...
@@ -150,9 +150,9 @@ class Client:
         results. It says which, as `ended` does; without a prompt the next call goes on.
         """
         if output_type is not None:
-            return await complete_as(self._conversing, prompt, output_type, output_retries, self)
+            return await complete_structured(self._conversation, prompt, output_type, output_retries, self)
         response = await collect_response(self.stream(prompt))
-        run = self._conversing.run
+        run = self._conversation.run
         if response.error is not None and run is not None and run.error is not None:
             raise run.error
         return response
@@ -172,7 +172,7 @@ class Client:
         call_id, given = (
             (tool_use_id.tool_use_id, tool_use_id) if isinstance(tool_use_id, ToolResult) else (tool_use_id, content)
         )
-        self._conversing.give(result_of(call_id, given, is_error=is_error))
+        self._conversation.add_results(make_result(call_id, given, is_error=is_error))
 
     def interrupt(self, target: Interrupt | None = None) -> bool:
         """Stop at once. Returns False, and does nothing, where there is nothing to stop.
@@ -181,25 +181,25 @@ class Client:
         the model is not asked again when their results go on. `StopTurn()` leaves what waits, which is sent next;
         `StopTool(id)` ends one call as cancelled, and the run goes on.
         """
-        return self._conversing.interrupt(target)
+        return self._conversation.interrupt(target)
 
     def stop_tool(self, tool_use_id: str) -> bool:
         """End one call as cancelled; the run goes on. Returns False when no such call is open."""
-        return self._conversing.interrupt(StopTool(tool_use_id))
+        return self._conversation.interrupt(StopTool(tool_use_id))
 
     def interrupt_handle(self) -> InterruptHandle:
         """`interrupt` for other threads and for signal handlers."""
-        return InterruptHandle(self._conversing.stopping)
+        return InterruptHandle(self._conversation.stop_request)
 
     async def edit_history(
         self, change: Sequence[Message] | Callable[[tuple[Message, ...]], Sequence[Message]]
     ) -> None:
         """Go on from these messages, or from what the function makes of the history. Raises WrongUse while working."""
-        await self._conversing.replace_history(change if callable(change) else lambda _: change)
+        await self._conversation.replace_history(change if callable(change) else lambda _: change)
 
     async def clear_history(self) -> None:
         """Stop, wait for the end of what was under way, and forget everything; the options stay."""
-        await self._conversing.clear()
+        await self._conversation.clear()
 
     def get_tool(self, name: str) -> AnyTool | None:
         """One of the tools by its exact name."""
@@ -207,7 +207,7 @@ class Client:
 
     async def aclose(self) -> None:
         """Stop, and close all connections. Idempotent."""
-        await self._conversing.aclose()
+        await self._conversation.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -217,12 +217,12 @@ class Client:
 
     def __del__(self) -> None:
         # Options that do not fit leave a client that was never made.
-        if hasattr(self, "_conversing") and self._conversing.is_open:
-            close_soon(self._conversing)
-            warnings.warn(_NOT_CLOSED, ResourceWarning, stacklevel=2)
+        if hasattr(self, "_conversation") and self._conversation.is_open:
+            close_soon(self._conversation)
+            warnings.warn(_NOT_CLOSED_WARNING, ResourceWarning, stacklevel=2)
 
 
-def as_options(options: AgentOptions | None, values: OptionValues) -> AgentOptions:
+def to_options(options: AgentOptions | None, values: OptionValues) -> AgentOptions:
     """These options with these values, or new ones of them. Raises WrongUse."""
     if options is None:
         return AgentOptions(**values)

@@ -6,17 +6,17 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from desktop_agent.faces.backing.failures import error_of
-from desktop_agent.faces.backing.finished_blocks import FinishedBlocks, sum_of
+from desktop_agent.faces.backing.failures import error_from_event
+from desktop_agent.faces.backing.finished_blocks import BlockCollector, add_usage
 from desktop_agent.faces.backing.streaming import EventStream
-from desktop_agent.providers.call_builder import CallBuilder
+from desktop_agent.providers.call_builder import ToolCallBuilder
 from desktop_agent.vocabulary.blocks import Block, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.vocabulary.engine_events import Envelope, ErrorOccurred, Event, RunEnd, RunFinished
-from desktop_agent.vocabulary.provider_events import CUT_SHORT, ContentDelta, StopReason, ToolArgsDelta
+from desktop_agent.vocabulary.provider_events import TRUNCATED_STOP_REASONS, ContentDelta, StopReason, ToolArgsDelta
 from desktop_agent.vocabulary.usage import Usage
 
 Output = TypeVar("Output")
-_NOT_ALL = CUT_SHORT | {StopReason.REFUSAL, StopReason.MALFORMED_TOOL_CALL}
+_INCOMPLETE_STOP_REASONS = TRUNCATED_STOP_REASONS | {StopReason.REFUSAL, StopReason.MALFORMED_TOOL_CALL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Response:
     def is_complete(self) -> bool:
         """Whether the model said all that it meant to say: not cut, filtered, refused or stopped."""
         if self.end is not None:
-            return self.end is RunEnd.COMPLETED and self.stop_reason not in _NOT_ALL
+            return self.end is RunEnd.COMPLETED and self.stop_reason not in _INCOMPLETE_STOP_REASONS
         return self.error is None and self.stop_reason in {StopReason.END_TURN, StopReason.STOP_SEQUENCE}
 
 
@@ -67,23 +67,23 @@ class StructuredResponse(Response, Generic[Output]):
 async def collect_text(events: AsyncIterable[Event | Envelope | Block]) -> str:
     """All visible text of a stream of events or of blocks. Raises the error that an event tells of."""
     pieces: list[str] = []
-    async with _closing(events):
+    async with _closing_stream(events):
         async for item in events:
             event = item.event if isinstance(item, Envelope) else item
             if isinstance(event, ContentDelta | Text):
                 pieces.append(event.text)
             elif isinstance(event, ErrorOccurred):
-                raise error_of(event)
+                raise error_from_event(event)
     return "".join(pieces)
 
 
 async def collect_response(events: AsyncIterable[Event]) -> Response:
     """Everything of a stream of events. An error that is an event is in the response, one that is raised is raised."""
-    finished = FinishedBlocks()
+    finished = BlockCollector()
     blocks: list[Block] = []
     end: RunEnd | None = None
     error: ErrorOccurred | None = None
-    async with _closing(events):
+    async with _closing_stream(events):
         async for event in events:
             blocks += finished.feed(event)
             if isinstance(event, RunFinished):
@@ -92,12 +92,12 @@ async def collect_response(events: AsyncIterable[Event]) -> Response:
                 error = event
     usage = finished.usage
     if isinstance(events, EventStream):
-        usage = sum_of(usage, events.usage_below)
-    return Response((*blocks, *finished.rest()), usage, finished.stop_reason, end, error)
+        usage = add_usage(usage, events.usage_below)
+    return Response((*blocks, *finished.finish()), usage, finished.stop_reason, end, error)
 
 
 @asynccontextmanager
-async def _closing(stream: AsyncIterable[Any]) -> AsyncGenerator[None, None]:
+async def _closing_stream(stream: AsyncIterable[Any]) -> AsyncGenerator[None, None]:
     """A stream that is left early keeps its connection until it is closed."""
     try:
         yield
@@ -114,11 +114,11 @@ class ToolCallAssembler:
     """
 
     def __init__(self) -> None:
-        self._builder = _call_builder()
+        self._builder = _new_call_builder()
 
     def add(self, delta: ToolArgsDelta) -> None:
         """Take one piece as the events show it."""
-        self._builder.fragment(id=delta.id, name=delta.name, arguments=delta.fragment)
+        self._builder.add_fragment(id=delta.id, name=delta.name, arguments=delta.fragment)
 
     def fragment(
         self,
@@ -129,14 +129,14 @@ class ToolCallAssembler:
         arguments: Any = None,
     ) -> None:
         """Take one piece as a server sends it; `arguments` is a string to append, or the whole object."""
-        self._builder.fragment(index=index, id=id, name=name, arguments=arguments)
+        self._builder.add_fragment(index=index, id=id, name=name, arguments=arguments)
 
     def finish(self, *, cut: bool = False) -> tuple[ToolUse, ...]:
         """All calls in order, and begin anew. `cut`: the stream broke off, so calls that are not whole are left out."""
         calls = tuple(call for _, call in self._builder.end(cut=cut))
-        self._builder = _call_builder()
+        self._builder = _new_call_builder()
         return calls
 
 
-def _call_builder() -> CallBuilder:
-    return CallBuilder("", lambda: f"call_{secrets.token_hex(8)}")
+def _new_call_builder() -> ToolCallBuilder:
+    return ToolCallBuilder("", lambda: f"call_{secrets.token_hex(8)}")

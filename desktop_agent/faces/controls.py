@@ -7,7 +7,7 @@ begins with; from then on what holds. Once the conversation is closed, changes r
 from collections.abc import Iterable, Sequence
 
 from desktop_agent.agent.conduct.questions import Question
-from desktop_agent.faces.backing.conversing import Conversing, as_prompt
+from desktop_agent.faces.backing.conversing import ConversationRunner, to_prompt
 from desktop_agent.permissions.approvals import AnswerReport, AnswerStatus, Approval
 from desktop_agent.vocabulary.blocks import Block
 from desktop_agent.vocabulary.conduct.guards import Guard
@@ -24,108 +24,108 @@ from desktop_agent.vocabulary.tool_calls import Decision
 class PolicyControl:
     """The prompt policies of a conversation: texts beside the instructions. They change text, never authority."""
 
-    def __init__(self, conversing: Conversing) -> None:
-        self._conversing = conversing
+    def __init__(self, conversing: ConversationRunner) -> None:
+        self._conversation = conversing
 
     def list(self) -> tuple[PromptPolicy, ...]:
         """Return those that are installed, in the order in which they are applied."""
-        session = self._conversing.session
+        session = self._conversation.session
         if session is not None:
             return session.policies.list()
-        return tuple(sorted(self._conversing.begins_with.policies, key=lambda policy: policy.precedence))
+        return tuple(sorted(self._conversation.initial_options.policies, key=lambda policy: policy.precedence))
 
     def install(self, policy: PromptPolicy) -> None:
         """Install one; the listener hears PolicyInstalled. Raises WrongUse for an id that is installed already."""
-        session = self._conversing.session
+        session = self._conversation.session
         if session is not None:
             session.policies.install(
                 policy.id, policy.text, scope=policy.scope, precedence=policy.precedence, trigger=policy.trigger
             )
         else:
-            self._conversing.begin_with(policies=(*self._conversing.begins_with.policies, policy))
+            self._conversation.change_initial_options(policies=(*self._conversation.initial_options.policies, policy))
 
     def remove(self, policy_id: str) -> None:
         """Remove one; the listener hears PolicyRemoved. Raises WrongUse for an id that is not installed."""
-        session = self._conversing.session
+        session = self._conversation.session
         if session is not None:
             session.policies.remove(policy_id)
             return
-        kept = tuple(each for each in self._conversing.begins_with.policies if each.id != policy_id)
-        if len(kept) == len(self._conversing.begins_with.policies):
+        kept = tuple(each for each in self._conversation.initial_options.policies if each.id != policy_id)
+        if len(kept) == len(self._conversation.initial_options.policies):
             raise WrongUse(f"There is no prompt policy “{policy_id[:60]}”.", "Name one of those that are installed.")
-        self._conversing.begin_with(policies=kept)
+        self._conversation.change_initial_options(policies=kept)
 
 
 class GuardControl:
     """The continuation guards of a conversation: whether an agent that wants to end may end."""
 
-    def __init__(self, conversing: Conversing) -> None:
-        self._conversing = conversing
+    def __init__(self, conversing: ConversationRunner) -> None:
+        self._conversation = conversing
 
     def list(self) -> tuple[Guard, ...]:
         """Return those that are asked, in order."""
-        session = self._conversing.session
-        return self._conversing.begins_with.guards if session is None else session.guards.list()
+        session = self._conversation.session
+        return self._conversation.initial_options.guards if session is None else session.guards.list()
 
     def add(self, guard: Guard) -> None:
         """Add one; it is asked from the next end of a turn on. Raises WrongUse for a name that is taken."""
-        session = self._conversing.session
+        session = self._conversation.session
         if session is not None:
             session.guards.add(guard)
         else:
-            self._conversing.begin_with(guards=(*self._conversing.begins_with.guards, guard))
+            self._conversation.change_initial_options(guards=(*self._conversation.initial_options.guards, guard))
 
     def remove(self, name: str) -> None:
         """Remove one. Raises WrongUse for a name that no guard has."""
-        session = self._conversing.session
+        session = self._conversation.session
         if session is not None:
             session.guards.remove(name)
             return
-        kept = tuple(each for each in self._conversing.begins_with.guards if each.name != name)
-        if len(kept) == len(self._conversing.begins_with.guards):
+        kept = tuple(each for each in self._conversation.initial_options.guards if each.name != name)
+        if len(kept) == len(self._conversation.initial_options.guards):
             raise WrongUse(f"There is no guard “{name[:60]}”.", "Name one of those that were added.")
-        self._conversing.begin_with(guards=kept)
+        self._conversation.change_initial_options(guards=kept)
 
 
 class RuleControl:
     """The rules of a conversation: what is denied, asked about, or allowed. A change holds at once."""
 
-    def __init__(self, conversing: Conversing) -> None:
-        self._conversing = conversing
+    def __init__(self, conversing: ConversationRunner) -> None:
+        self._conversation = conversing
 
     def list(self) -> tuple[Rule, ...]:
         """Return all, those among them that decisions of the person made."""
-        session = self._conversing.session
-        return self._conversing.begins_with.rules if session is None else session.standing.rules
+        session = self._conversation.session
+        return self._conversation.initial_options.rules if session is None else session.permission_policy.rules
 
     def add(self, rule: Rule) -> None:
         """Add one; it holds for every call that has not started."""
-        session = self._conversing.session
+        session = self._conversation.session
         if session is not None:
-            session.standing.add(rule)
+            session.permission_policy.add(rule)
         else:
-            self._conversing.begin_with(rules=(*self._conversing.begins_with.rules, rule))
+            self._conversation.change_initial_options(rules=(*self._conversation.initial_options.rules, rule))
 
     def revoke(self, rule_id: str) -> bool:
         """Take one back. Returns False when there is none of this id."""
-        session = self._conversing.session
+        session = self._conversation.session
         if session is not None:
-            return session.standing.revoke(rule_id) is not None
-        kept = tuple(each for each in self._conversing.begins_with.rules if each.id != rule_id)
-        is_there = len(kept) < len(self._conversing.begins_with.rules)
-        self._conversing.begin_with(rules=kept)
+            return session.permission_policy.revoke(rule_id) is not None
+        kept = tuple(each for each in self._conversation.initial_options.rules if each.id != rule_id)
+        is_there = len(kept) < len(self._conversation.initial_options.rules)
+        self._conversation.change_initial_options(rules=kept)
         return is_there
 
 
 class MessageQueue:
     """Steering: messages that wait while the agent works. Each is delivered once or handed back."""
 
-    def __init__(self, conversing: Conversing) -> None:
-        self._conversing = conversing
+    def __init__(self, conversing: ConversationRunner) -> None:
+        self._conversation = conversing
 
     def list(self) -> tuple[QueuedMessage, ...]:
         """Return those that wait, the next to be delivered first."""
-        session = self._conversing.session
+        session = self._conversation.session
         return () if session is None else session.queue.entries
 
     def add(self, prompt: str | Message, when: When = "soon", *, expected_turn: str | None = None) -> str:
@@ -136,38 +136,38 @@ class MessageQueue:
         Raises TurnMismatch when the agent is at another turn than `expected_turn` (see Client.turn_id), and WrongUse
         for what is no prompt and before the first question.
         """
-        message = as_prompt(prompt)
-        self._conversing.steer(message, when, expected_turn)
+        message = to_prompt(prompt)
+        self._conversation.steer(message, when, expected_turn)
         return message.id
 
     def edit(self, message_id: str, prompt: str | Sequence[Block] | None = None, *, when: When | None = None) -> None:
         """Say something else instead, or at another moment; its place stays. Raises WrongUse when it does not wait."""
-        blocks = as_prompt(prompt).blocks if isinstance(prompt, str) else prompt
-        self._conversing.opened_session.queue.edit(message_id, blocks, when=when)
+        blocks = to_prompt(prompt).blocks if isinstance(prompt, str) else prompt
+        self._conversation.opened_session.queue.edit(message_id, blocks, when=when)
 
     def move(self, message_id: str, position: int) -> None:
         """Put it at this position, counted from 0. Raises WrongUse when it does not wait."""
-        self._conversing.opened_session.queue.move(message_id, position)
+        self._conversation.opened_session.queue.move(message_id, position)
 
     def withdraw(self, message_id: str) -> Message:
         """Take it out and return it. Raises WrongUse when it does not wait any more."""
-        return self._conversing.opened_session.queue.remove(message_id).message
+        return self._conversation.opened_session.queue.remove(message_id).message
 
     def returned(self, message_id: str) -> Message | None:
         """Return a message that was handed back (see UserMessageReturned), once; None where there is none."""
-        session = self._conversing.session
+        session = self._conversation.session
         return None if session is None else session.returned(message_id)
 
 
 class ApprovalControl:
     """Calls that wait for a person's decision, where the options' `approver` is "wait" or takes its time."""
 
-    def __init__(self, conversing: Conversing) -> None:
-        self._conversing = conversing
+    def __init__(self, conversing: ConversationRunner) -> None:
+        self._conversation = conversing
 
     def list(self) -> tuple[Approval, ...]:
         """Return those that wait, oldest first, also those of specialists."""
-        session = self._conversing.session
+        session = self._conversation.session
         return () if session is None else session.approvals.open_approvals
 
     def answer(self, approval_id: str, decision: Decision) -> AnswerReport:
@@ -176,7 +176,7 @@ class ApprovalControl:
         Raises ToolInputInvalid for edited arguments that do not fit the tool, and WrongUse for a rule that was not
         proposed; the approval still waits then.
         """
-        session = self._conversing.session
+        session = self._conversation.session
         if session is None:
             return AnswerReport(approval_id, AnswerStatus.UNKNOWN)
         return session.approvals.answer(approval_id, decision)
@@ -185,12 +185,12 @@ class ApprovalControl:
 class QuestionControl:
     """Questions of the agent that wait for an answer, where the options say `ask_user`."""
 
-    def __init__(self, conversing: Conversing) -> None:
-        self._conversing = conversing
+    def __init__(self, conversing: ConversationRunner) -> None:
+        self._conversation = conversing
 
     def list(self) -> tuple[Question, ...]:
         """Return those that wait, oldest first."""
-        session = self._conversing.session
+        session = self._conversation.session
         return () if session is None else session.questions.open_questions
 
     def answer(self, question_id: str, answer: str | Iterable[str]) -> bool:
@@ -199,15 +199,15 @@ class QuestionControl:
         Returns False for a question that has ended or never was. Raises WrongUse for what is no answer to it; the
         question still waits then.
         """
-        session = self._conversing.session
+        session = self._conversation.session
         return session is not None and session.questions.answer(question_id, answer)
 
 
 class Controls:
     """All of it for one conversation: what a session can do, its caller can, at any moment."""
 
-    def __init__(self, conversing: Conversing) -> None:
-        self._conversing = conversing
+    def __init__(self, conversing: ConversationRunner) -> None:
+        self._conversation = conversing
         self.policies = PolicyControl(conversing)
         self.guards = GuardControl(conversing)
         self.rules = RuleControl(conversing)
@@ -218,13 +218,13 @@ class Controls:
     @property
     def turn_id(self) -> str | None:
         """The turn that runs, as `queue.add` may expect it; None when none does."""
-        session = self._conversing.session
+        session = self._conversation.session
         return None if session is None else session.turn_id
 
     @property
     def mode(self) -> Mode:
         """The mode that holds."""
-        session, options = self._conversing.session, self._conversing.begins_with
+        session, options = self._conversation.session, self._conversation.initial_options
         if session is not None:
             return session.modes.current
         return next(mode for mode in options.modes if mode.name == options.mode)
@@ -232,7 +232,7 @@ class Controls:
     @property
     def modes(self) -> tuple[Mode, ...]:
         """All that can be chosen."""
-        return self._conversing.begins_with.modes
+        return self._conversation.initial_options.modes
 
     def set_mode(self, mode: str | Mode) -> None:
         """Change the mode at once, for every call that has not started; the agent's own request is void.
@@ -240,13 +240,13 @@ class Controls:
         A Mode of the caller's own is added to those that can be chosen, in place of one of the same name.
         Raises WrongUse for a name that no mode has.
         """
-        self._conversing.set_mode(mode)
+        self._conversation.set_mode(mode)
 
     def cancel_mode_request(self) -> bool:
         """Take back the mode that the agent asked for. Returns False when it asked for none."""
-        session = self._conversing.session
+        session = self._conversation.session
         return session is not None and session.modes.cancel_request()
 
     def interrupt(self, target: Interrupt | None = None) -> bool:
         """Stop at once; see Client.interrupt. Returns False where there is nothing to stop."""
-        return self._conversing.interrupt(target)
+        return self._conversation.interrupt(target)

@@ -7,13 +7,13 @@ from typing import Any, Self
 
 from pydantic import SecretStr
 
-from desktop_agent.faces.backing.conversing import as_prompt
-from desktop_agent.faces.backing.finished_blocks import FinishedBlocks
-from desktop_agent.faces.backing.opening import Connection, connected
-from desktop_agent.faces.backing.spec_tools import as_tool, spec_of
+from desktop_agent.faces.backing.conversing import to_prompt
+from desktop_agent.faces.backing.finished_blocks import BlockCollector
+from desktop_agent.faces.backing.opening import ProviderConnection, connect_provider
+from desktop_agent.faces.backing.spec_tools import to_tool, to_tool_spec
 from desktop_agent.faces.chat_loop import ChatLoopHandle
 from desktop_agent.faces.collecting import Response, collect_response
-from desktop_agent.permissions.foreign_messages import sound_messages
+from desktop_agent.permissions.foreign_messages import validate_messages
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import Block
@@ -34,9 +34,9 @@ from desktop_agent.vocabulary.requests import (
 from desktop_agent.vocabulary.tool_calls import ToolSpec
 from desktop_agent.vocabulary.usage import Usage
 
-_DIALECTS: dict[str, Dialect] = {"anthropic": "anthropic", "gemini": "gemini", "openai": "openai-responses"}
+_VENDOR_DIALECTS: dict[str, Dialect] = {"anthropic": "anthropic", "gemini": "gemini", "openai": "openai-responses"}
 # How the vendors begin the names of their models, also of those that come after this version.
-_PREFIXES: dict[str, Dialect] = {
+_MODEL_PREFIXES: dict[str, Dialect] = {
     "claude": "anthropic",
     "gemini": "gemini",
     "gemma": "gemini",
@@ -68,7 +68,7 @@ class ProviderStream(AsyncIterator[ProviderEvent]):
     def __init__(self, events: AsyncGenerator[ProviderEvent, None]) -> None:
         self._events = events
         self._reader: asyncio.Task[Any] | None = None
-        self._has_left = asyncio.Event()
+        self._reader_left = asyncio.Event()
         self._closing = asyncio.Lock()
         self._is_closed = False
 
@@ -78,7 +78,7 @@ class ProviderStream(AsyncIterator[ProviderEvent]):
         if self._is_closed:
             raise StopAsyncIteration
         self._reader = reader = asyncio.current_task()
-        self._has_left.clear()
+        self._reader_left.clear()
         is_cancelled = False
         try:
             event = await anext(self._events)
@@ -89,7 +89,7 @@ class ProviderStream(AsyncIterator[ProviderEvent]):
                 raise
         finally:
             self._reader = None
-            self._has_left.set()
+            self._reader_left.set()
             if self._is_closed and reader is not None:
                 is_cancelled = reader.uncancel() > 0
         if is_cancelled:
@@ -104,7 +104,7 @@ class ProviderStream(AsyncIterator[ProviderEvent]):
         self._is_closed = True
         async with self._closing:
             if self._reader is not None:
-                await self._has_left.wait()
+                await self._reader_left.wait()
             await self._events.aclose()
 
     async def __aenter__(self) -> Self:
@@ -122,7 +122,7 @@ class ChatStream(AsyncIterator[ProviderEvent | ChatDone]):
 
     def __init__(self, events: ProviderStream) -> None:
         self._events = events
-        self._finished = FinishedBlocks()
+        self._collector = BlockCollector()
         self._blocks: list[Block] = []
         self._text: list[str] = []
         self._is_over = False
@@ -131,16 +131,16 @@ class ChatStream(AsyncIterator[ProviderEvent | ChatDone]):
         if self._is_over:
             raise StopAsyncIteration
         async for event in self._events:
-            self._blocks += self._finished.feed(event)
+            self._blocks += self._collector.feed(event)
             if isinstance(event, ContentDelta):
                 self._text.append(event.text)
             if not isinstance(event, Done):
                 return event
         self._is_over = True
-        return ChatDone(self._finished.stop_reason, self._finished.usage, "".join(self._text))
+        return ChatDone(self._collector.stop_reason, self._collector.usage, "".join(self._text))
 
     def __await__(self) -> Generator[Any, None, Response]:
-        return self._whole().__await__()
+        return self._read_all().__await__()
 
     async def aclose(self) -> None:
         """Close the connection, also while another task reads, whose loop ends then. Idempotent."""
@@ -152,12 +152,12 @@ class ChatStream(AsyncIterator[ProviderEvent | ChatDone]):
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    async def _whole(self) -> Response:
+    async def _read_all(self) -> Response:
         async with self._events:
             async for _ in self:
                 pass
-        self._blocks += self._finished.rest()
-        return Response(tuple(self._blocks), self._finished.usage, self._finished.stop_reason)
+        self._blocks += self._collector.finish()
+        return Response(tuple(self._blocks), self._collector.usage, self._collector.stop_reason)
 
 
 class Provider:
@@ -167,7 +167,7 @@ class Provider:
     before the network (CapabilityMissing), or an adjustment that AnswerStarted names.
     """
 
-    def __init__(self, options: AgentOptions, connection: Connection) -> None:
+    def __init__(self, options: AgentOptions, connection: ProviderConnection) -> None:
         self._options = options
         self._connection = connection
         self._provider = connection.provider
@@ -190,7 +190,7 @@ class Provider:
         object to ask instead of a server. Raises WrongUse for a model that no vendor is known of.
         """
         if dialect is None and not base_url and provider is None:
-            dialect = await _dialect_of(model)
+            dialect = await _find_dialect(model)
             # Nobody said that the key of the environment is this vendor's.
             key = key or ""
         # A vendor's key must not go to the address that the environment happens to name.
@@ -201,7 +201,7 @@ class Provider:
         if config is not None:
             values["config"] = config
         options = AgentOptions(**values)
-        return cls(options, await connected(options))
+        return cls(options, await connect_provider(options))
 
     @property
     def model(self) -> str:
@@ -233,11 +233,11 @@ class Provider:
                 raise WrongUse("A ModelRequest has its own tools.", "Make it with these tools.")
             return asked
         if isinstance(asked, str):
-            asked = as_prompt(asked)
-        messages = sound_messages((asked,) if isinstance(asked, Message) else asked)
+            asked = to_prompt(asked)
+        messages = validate_messages((asked,) if isinstance(asked, Message) else asked)
         if not messages:
             raise WrongUse("The question says nothing.", "Give at least one message.")
-        return ModelRequest(self.model, messages, tuple(map(spec_of, tools)), config=self.config)
+        return ModelRequest(self.model, messages, tuple(map(to_tool_spec, tools)), config=self.config)
 
     def chat(self, prompt: str | Message) -> "ChatStream":
         """Ask one prompt, without anything before it.
@@ -260,7 +260,7 @@ class Provider:
         options = self._options.model_copy(
             update={
                 "provider": self._provider,
-                "tools": tuple(as_tool(each) for each in tools),
+                "tools": tuple(to_tool(each) for each in tools),
                 "auto_execute_tools": False,
             }
         )
@@ -291,14 +291,14 @@ class Provider:
         await self.aclose()
 
 
-async def _dialect_of(model: str) -> Dialect:
+async def _find_dialect(model: str) -> Dialect:
     """Who serves it: by the prefix of its name, else by the catalogue. Raises WrongUse."""
-    for prefix, dialect in _PREFIXES.items():
+    for prefix, dialect in _MODEL_PREFIXES.items():
         if model.removeprefix("models/").startswith(prefix):
             return dialect
     catalogue = Catalogue(shipped=True)
     await catalogue.warm_up()
-    for vendor, dialect in _DIALECTS.items():
+    for vendor, dialect in _VENDOR_DIALECTS.items():
         if catalogue.find(vendor, model) is not None:
             return dialect
     raise WrongUse(f"Who serves “{model[:60]}” is not known here.", "Say dialect or base_url.")

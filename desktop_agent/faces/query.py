@@ -3,10 +3,10 @@
 from collections.abc import AsyncIterator
 from typing import Self, Unpack
 
-from desktop_agent.faces.backing.conversing import Conversing, as_prompt
+from desktop_agent.faces.backing.conversing import ConversationRunner, to_prompt
 from desktop_agent.faces.backing.leaving import close_soon
 from desktop_agent.faces.backing.reading import BlockReader
-from desktop_agent.faces.client import as_options
+from desktop_agent.faces.client import to_options
 from desktop_agent.vocabulary.blocks import Block
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.options import AgentOptions, OptionValues
@@ -20,15 +20,15 @@ class BlockStream(AsyncIterator[Block]):
 
     def __init__(self, prompt: Message, options: AgentOptions) -> None:
         self._prompt = prompt
-        self._conversing = Conversing(options)
-        self._reader = BlockReader(self._conversing)
+        self._conversation = ConversationRunner(options)
+        self._reader = BlockReader(self._conversation)
         self._is_over = False
 
     async def __anext__(self) -> Block:
         if self._is_over:
             raise StopAsyncIteration
         try:
-            if self._conversing.run is None:
+            if self._conversation.run is None:
                 await self._reader.ask(self._prompt)
             block = await self._reader.next()
         except BaseException:
@@ -42,7 +42,7 @@ class BlockStream(AsyncIterator[Block]):
     async def aclose(self) -> None:
         """Stop, and close the connection. Idempotent."""
         self._is_over = True
-        await self._conversing.aclose()
+        await self._conversation.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -51,7 +51,7 @@ class BlockStream(AsyncIterator[Block]):
         await self.aclose()
 
     def __del__(self) -> None:
-        close_soon(self._conversing)
+        close_soon(self._conversation)
 
 
 def query(prompt: str | Message, options: AgentOptions | None = None, **values: Unpack[OptionValues]) -> BlockStream:
@@ -61,4 +61,4 @@ def query(prompt: str | Message, options: AgentOptions | None = None, **values: 
     before it has been given by then. Leaving the loop ends the run and closes the connection; `aclose` does so and
     waits. Raises WrongUse for options that do not fit together.
     """
-    return BlockStream(as_prompt(prompt), as_options(options, values))
+    return BlockStream(to_prompt(prompt), to_options(options, values))

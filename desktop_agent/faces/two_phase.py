@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self, Unpack
 
-from desktop_agent.conversation.repair import unanswered
-from desktop_agent.faces.backing.conversing import Conversing, as_prompt
+from desktop_agent.conversation.repair import unanswered_calls
+from desktop_agent.faces.backing.conversing import ConversationRunner, to_prompt
 from desktop_agent.faces.backing.leaving import close_soon
 from desktop_agent.faces.backing.run_events import RunEvents
 from desktop_agent.faces.backing.streaming import EventStream
-from desktop_agent.faces.client import as_options
+from desktop_agent.faces.client import to_options
 from desktop_agent.faces.controls import Controls
 from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
 from desktop_agent.vocabulary.engine_events import RunEnd
@@ -64,26 +64,26 @@ class TwoPhaseAgent:
         specialist: str | None = None,
         **values: Unpack[OptionValues],
     ) -> None:
-        chosen = as_options(options, {**values, "auto_execute_tools": False})
+        chosen = to_options(options, {**values, "auto_execute_tools": False})
         self._specialist = specialist
-        self._conversing = Conversing(chosen if specialist is None else chosen.for_specialist(specialist))
+        self._conversation = ConversationRunner(chosen if specialist is None else chosen.for_specialist(specialist))
         self._run: RunEvents | None = None
-        self.controls = Controls(self._conversing)
+        self.controls = Controls(self._conversation)
 
     @property
     def history(self) -> tuple[Message, ...]:
         """All messages, oldest first."""
-        return self._conversing.history
+        return self._conversation.history
 
     @property
     def needs(self) -> NeedsToolExecution | None:
         """What the last answer asks for, once it has ended. Raises SpecialistHasNoTools."""
         if self._run is None or self._run.end is not RunEnd.AWAITING_RESULTS:
             return None
-        options = self._conversing.options
+        options = self._conversation.options
         if self._specialist is not None and not options.tools and not options.specialists:
             raise SpecialistHasNoTools(f"The specialist “{self._specialist}” has no tools, but asked for one.")
-        return NeedsToolExecution(self._conversing.waiting_calls, self.history)
+        return NeedsToolExecution(self._conversation.pending_calls, self.history)
 
     async def process(self, prompt: str | Message, *, context: Sequence[Message] = ()) -> AgentResponse:
         """Ask. `context` is put behind what was said so far, before the prompt.
@@ -92,8 +92,8 @@ class TwoPhaseAgent:
         answering, and SpecialistHasNoTools when a specialist without tools asks for one.
         """
         if context:
-            await self._conversing.replace_history(lambda history: (*history, *context))
-        return await self._responded(as_prompt(prompt))
+            await self._conversation.replace_history(lambda history: (*history, *context))
+        return await self._respond(to_prompt(prompt))
 
     async def process_with_results(self, messages: Sequence[Message]) -> AgentResponse:
         """Go on with the results: the messages of NeedsToolExecution and one with the results, or only that one.
@@ -108,14 +108,14 @@ class TwoPhaseAgent:
         if before and before != self.history:
             # Checked before anything is changed.
             _check_results(before, results)
-            await self._conversing.replace_history(lambda _: before)
+            await self._conversation.replace_history(lambda _: before)
         _check_results(self.history, results)
-        self._conversing.give(*results)
-        return await self._responded(None)
+        self._conversation.add_results(*results)
+        return await self._respond(None)
 
     async def aclose(self) -> None:
         """Stop, and close all connections. Idempotent."""
-        await self._conversing.aclose()
+        await self._conversation.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -125,24 +125,24 @@ class TwoPhaseAgent:
 
     def __del__(self) -> None:
         # Options that do not fit leave an agent that was never made.
-        if hasattr(self, "_conversing"):
-            close_soon(self._conversing)
+        if hasattr(self, "_conversation"):
+            close_soon(self._conversation)
 
-    async def _responded(self, prompt: Message | None) -> AgentResponse:
-        run = self._run = await self._conversing.begin(prompt)
+    async def _respond(self, prompt: Message | None) -> AgentResponse:
+        run = self._run = await self._conversation.start_run(prompt)
         try:
-            await run.spoken()
+            await run.wait_for_text()
         except asyncio.CancelledError:
-            self._conversing.abandon(run)
+            self._conversation.abandon(run)
             raise
         needs = self.needs
         if needs is None:
-            return StreamingResponse(EventStream(self._conversing, None, run, keep=self), self)
+            return StreamingResponse(EventStream(self._conversation, None, run, keep=self), self)
         return needs
 
 
 def _check_results(history: Sequence[Message], results: Sequence[ToolResult]) -> None:
-    waiting = {call.id for call in unanswered(history)}
+    waiting = {call.id for call in unanswered_calls(history)}
     missing = ", ".join(sorted(waiting - {result.tool_use_id for result in results}))
     if missing:
         raise WrongUse(f"Results are missing: {missing}.", "Give the results of all calls together.")

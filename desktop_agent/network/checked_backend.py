@@ -7,19 +7,19 @@ from collections.abc import Awaitable, Callable, Iterable
 import httpcore
 
 from desktop_agent.network.failures import PrivateHost
-from desktop_agent.network.public_addresses import is_public
+from desktop_agent.network.public_addresses import is_public_address
 
 Resolver = Callable[[str, int], Awaitable[list[str]]]
 """All addresses of a host, in the order in which they are tried. Raises OSError."""
 
 
-async def system_addresses(host: str, port: int) -> list[str]:
+async def resolve_host(host: str, port: int) -> list[str]:
     """As the system finds them. Raises OSError."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(each[4][0]) for each in found))
 
 
-async def checked_addresses(host: str, port: int, allowed: frozenset[str], resolve: Resolver) -> list[str]:
+async def resolve_checked(host: str, port: int, allowed: frozenset[str], resolve: Resolver) -> list[str]:
     """All addresses of a host. Raises OSError, and PrivateHost when one is private; `allowed` hosts may have such."""
     addresses = await resolve(host, port)
     for address in addresses:
@@ -28,7 +28,7 @@ async def checked_addresses(host: str, port: int, allowed: frozenset[str], resol
 
 
 def _require_public(host: str, address: str, allowed: frozenset[str]) -> None:
-    if host not in allowed and not is_public(address):
+    if host not in allowed and not is_public_address(address):
         raise PrivateHost(host, address)
 
 
@@ -39,7 +39,7 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
     """
 
     def __init__(
-        self, inner: httpcore.AsyncNetworkBackend, allowed: frozenset[str], resolve: Resolver = system_addresses
+        self, inner: httpcore.AsyncNetworkBackend, allowed: frozenset[str], resolve: Resolver = resolve_host
     ) -> None:
         self.inner = inner
         self._allowed = allowed
@@ -55,14 +55,14 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
     ) -> httpcore.AsyncNetworkStream:
         """The first of its addresses that answers. Raises PrivateHost when one of them is private."""
         failure: Exception = httpcore.ConnectError(f"no address of {host}")
-        for address in await checked_addresses(host, port, self._allowed, self._resolve):
+        for address in await resolve_checked(host, port, self._allowed, self._resolve):
             try:
                 return await self.inner.connect_tcp(address, port, timeout, local_address, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
         raise failure
 
-    async def look_at_literal(self, host: str) -> None:
+    async def check_literal(self, host: str) -> None:
         """For a host that is itself an address, however it is written; a name is not looked up. Raises PrivateHost."""
         ask = asyncio.get_running_loop().getaddrinfo
         try:

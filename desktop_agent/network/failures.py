@@ -2,17 +2,17 @@
 
 from desktop_agent.vocabulary.errors import AgentError, Sentence
 
-TOO_SLOW = "Try again, or open the address in a browser."
+TIMEOUT_REMEDY = "Try again, or open the address in a browser."
 
 
-class NotFetched(AgentError):
+class FetchFailed(AgentError):
     """What lies there could not be fetched; the sentence is about the host."""
 
     kind = "not_fetched"
     default_remedy = "Open the address in a browser."
 
 
-class PrivateHost(NotFetched):
+class PrivateHost(FetchFailed):
     """The host is this machine, or lies in a private network. `address` is the host itself where no name was asked."""
 
     kind = "private_address"
@@ -27,7 +27,7 @@ class PrivateHost(NotFetched):
         self.address = address
 
 
-def too_slow(host: str, seconds: float) -> NotFetched:
+def timeout_error(host: str, seconds: float) -> FetchFailed:
     """For all of it."""
     values = {"host": host, "seconds": f"{seconds:g}"}
-    return NotFetched(Sentence("“{host}” took longer than {seconds} seconds.", values), TOO_SLOW)
+    return FetchFailed(Sentence("“{host}” took longer than {seconds} seconds.", values), TIMEOUT_REMEDY)

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, cast
 
 import httpcore
 
-from desktop_agent.network.checked_backend import CheckedBackend, Resolver, system_addresses
-from desktop_agent.network.failures import TOO_SLOW, NotFetched
+from desktop_agent.network.checked_backend import CheckedBackend, Resolver, resolve_host
+from desktop_agent.network.failures import TIMEOUT_REMEDY, FetchFailed
 from desktop_agent.network.handshakes import ClosingBackend
-from desktop_agent.network.web_addresses import host_in, web_address
+from desktop_agent.network.web_addresses import parse_web_url, url_host
 from desktop_agent.vocabulary.endpoints import is_loopback
 from desktop_agent.vocabulary.errors import Sentence
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
     import httpx
 
-REDIRECTS = 5
-MOVED = frozenset({301, 302, 303, 307, 308})
+MAX_REDIRECTS = 5
+REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class FetchTimeouts:
     """Seconds: for a connection, between two pieces, and for all of it, which whoever asks has to watch."""
 
     connect: float = 10.0
@@ -47,15 +47,15 @@ def _library_backend() -> httpcore.AsyncNetworkBackend:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Connector:
     """How names become addresses, and how an address is connected to."""
 
-    resolve: Resolver = system_addresses
+    resolve: Resolver = resolve_host
     backend: httpcore.AsyncNetworkBackend = field(default_factory=_library_backend)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FetchResponse:
     """The head of an answer, names of headers in lower case, and its body as it comes, still encoded."""
 
     status: int
@@ -63,9 +63,9 @@ class Answer:
     body: AsyncIterator[bytes]
 
     @property
-    def leads_to(self) -> str | None:
+    def redirect_url(self) -> str | None:
         """Where it lies instead."""
-        return self.headers.get("location") if self.status in MOVED else None
+        return self.headers.get("location") if self.status in REDIRECT_STATUSES else None
 
     @property
     def length(self) -> int | None:
@@ -75,45 +75,45 @@ class Answer:
 
 
 @asynccontextmanager
-async def asked(
+async def open_url(
     url: "httpx.URL",
     headers: Mapping[str, str],
     *,
     allowed: frozenset[str],
-    patience: Patience,
-    way: Way | None = None,
-) -> AsyncGenerator[Answer, None]:
+    patience: FetchTimeouts,
+    way: Connector | None = None,
+) -> AsyncGenerator[FetchResponse, None]:
     """Ask for it; the connection is gone afterwards. `allowed` names hosts that may have a private address.
 
-    Raises PrivateHost, and NotFetched for everything else that goes wrong, also while the body is read.
+    Raises PrivateHost, and FetchFailed for everything else that goes wrong, also while the body is read.
     """
-    name = host_in(url)
+    name = url_host(url)
     where = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
     limits = {"connect": patience.connect, "read": patience.idle, "write": patience.idle, "pool": patience.connect}
     sent = [*headers.items(), ("User-Agent", "desktop-agent")]
     try:
         async with (
-            await _pool(url, allowed, way or Way()) as pool,
+            await _pool(url, allowed, way or Connector()) as pool,
             pool.stream("GET", where, headers=sent, extensions={"timeout": limits}) as answer,
         ):
             came = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in answer.headers}
-            yield Answer(answer.status, came, answer.aiter_stream())
+            yield FetchResponse(answer.status, came, answer.aiter_stream())
     except httpcore.TimeoutException:
-        raise NotFetched(Sentence("“{host}” does not answer.", {"host": name}), TOO_SLOW) from None
+        raise FetchFailed(Sentence("“{host}” does not answer.", {"host": name}), TIMEOUT_REMEDY) from None
     except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError, OSError) as error:
         what = Sentence("“{host}” could not be reached.", {"host": name})
-        raise NotFetched(what, "Check the connection, then load it again.", detail=str(error)[:300]) from None
+        raise FetchFailed(what, "Check the connection, then load it again.", detail=str(error)[:300]) from None
 
 
-async def _pool(url: "httpx.URL", allowed: frozenset[str], way: Way) -> httpcore.AsyncConnectionPool:
+async def _pool(url: "httpx.URL", allowed: frozenset[str], way: Connector) -> httpcore.AsyncConnectionPool:
     """A way to this host alone, gone after use."""
     context = await asyncio.to_thread(tls_context) if url.scheme == "https" else None
-    host = host_in(url)
+    host = url_host(url)
     backend = CheckedBackend(ClosingBackend(way.backend), allowed, way.resolve)
     proxy = proxy_for(url.scheme, host)
     if proxy is None:
         return httpcore.AsyncConnectionPool(ssl_context=context, network_backend=backend)
-    await backend.look_at_literal(host)
+    await backend.check_literal(host)
     auth = (proxy.username, proxy.password) if proxy.username else None
     place = httpcore.URL(scheme=proxy.raw_scheme, host=proxy.raw_host, port=proxy.port, target=b"/")
     return httpcore.AsyncHTTPProxy(place, auth, ssl_context=context, network_backend=backend.inner)
@@ -127,7 +127,7 @@ def tls_context() -> "ssl.SSLContext":
 
 
 def proxy_for(scheme: str, host: str) -> "httpx.URL | None":
-    """The proxy of the environment or the system; none for this machine. Raises NotFetched for an unusable one."""
+    """The proxy of the environment or the system; none for this machine. Raises FetchFailed for an unusable one."""
     if is_loopback(host):
         return None
     proxies = urllib.request.getproxies()
@@ -138,9 +138,9 @@ def proxy_for(scheme: str, host: str) -> "httpx.URL | None":
     if not address.lower().startswith(("http://", "https://")):
         kind = address.partition("://")[0]
         what = Sentence("The proxy that is set is of a kind that is not supported ({kind}).", {"kind": kind})
-        raise NotFetched(what)
-    parsed = web_address(address)
+        raise FetchFailed(what)
+    parsed = parse_web_url(address)
     if parsed is None:
         remedy = "Correct it in the system's settings or in the environment (http_proxy, https_proxy, all_proxy)."
-        raise NotFetched(Sentence("The proxy that is set has no usable address."), remedy)
+        raise FetchFailed(Sentence("The proxy that is set has no usable address."), remedy)
     return parsed

@@ -3,16 +3,16 @@
 import re
 from dataclasses import dataclass
 
-from desktop_agent.network.public_addresses import is_own_name
-from desktop_agent.network.web_addresses import ascii_form, one_form
+from desktop_agent.network.public_addresses import is_local_name
+from desktop_agent.network.web_addresses import canonical_ascii_host, canonical_host
 
-MOST_HOSTS = 20
-_LONGEST = 300
+MAX_HOSTS = 20
+_MAX_LENGTH = 300
 _LAST_PORT = 65535
 # A name or an IPv4 address, or an IPv6 address in brackets, and maybe a port (RFC 3986, section 3.2).
 _AUTHORITY = re.compile(r"(?:\[(?P<literal>[0-9A-Fa-f:.]+)\]|(?P<name>[^\[\]:/?#@\s]+))(?::(?P<port>[0-9]{1,5}))?")
 _NAME = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
-_HOW = "Name hosts as in “example.org”, “example.org:8443”, “*.example.org” or “[2001:db8::1]”"
+_NAMING_HELP = "Name hosts as in “example.org”, “example.org:8443”, “*.example.org” or “[2001:db8::1]”"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,36 +51,36 @@ class GrantedHost:
             return not _is_address(host) and host.endswith(self.host[1:]) and len(host) >= len(self.host)
         return host == self.host
 
-    def names_itself_private(self, host: str) -> bool:
+    def is_plainly_private(self, host: str) -> bool:
         """Whether a person who reads the grant sees that this host is no public one: an address, or a local name."""
-        return self.covers_name(host) and (_is_address(host) or is_own_name(host))
+        return self.covers_name(host) and (_is_address(host) or is_local_name(host))
 
 
-def granted_host(text: str) -> GrantedHost:
+def parse_granted_host(text: str) -> GrantedHost:
     """The host that this text names. Imports httpx where it is not ASCII. Raises ValueError with a sentence."""
     given = text.strip()
     shown = "".join(each if each.isprintable() else "�" for each in given[:80])
     if "://" in given or "/" in given:
-        raise ValueError(f"“{shown}” is an address. {_HOW}, without a scheme and a path.")
+        raise ValueError(f"“{shown}” is an address. {_NAMING_HELP}, without a scheme and a path.")
     if given.count(":") > 1 and "[" not in given:
         given = f"[{given}]"
     wildcard = given.startswith("*.")
-    parts = split_authority(given.removeprefix("*.")) if len(given) <= _LONGEST else None
-    host = _form_of(parts[0]) if parts is not None else None
+    parts = split_authority(given.removeprefix("*.")) if len(given) <= _MAX_LENGTH else None
+    host = _canonical_form(parts[0]) if parts is not None else None
     if parts is None or host is None or (wildcard and ("." not in host or _is_address(host))):
-        raise ValueError(f"“{shown}” names no host. {_HOW}.")
+        raise ValueError(f"“{shown}” names no host. {_NAMING_HELP}.")
     return GrantedHost(f"*.{host}" if wildcard else host, parts[1])
 
 
-def granted_hosts(texts: list[str]) -> list[str]:
+def normalise_granted_hosts(texts: list[str]) -> list[str]:
     """The same hosts, each once, in the form in which they are compared. Raises ValueError with a sentence."""
-    return list(dict.fromkeys(str(granted_host(each)) for each in texts))
+    return list(dict.fromkeys(str(parse_granted_host(each)) for each in texts))
 
 
-def host_and_port(authority: str, usual_port: int | None = None) -> HostAndPort | None:
+def parse_host_and_port(authority: str, usual_port: int | None = None) -> HostAndPort | None:
     """What a client asks for, in one form; None for what is no host, and where no port is known."""
     parts = split_authority(authority)
-    host = _form_of(parts[0]) if parts is not None and parts[0].isascii() else None
+    host = _canonical_form(parts[0]) if parts is not None and parts[0].isascii() else None
     if parts is None or host is None:
         return None
     port = parts[1] if parts[1] is not None else usual_port
@@ -98,8 +98,8 @@ def split_authority(text: str) -> tuple[str, int | None] | None:
     return found["literal"] or found["name"], port
 
 
-def _form_of(host: str) -> str | None:
-    name = one_form(host) if host.isascii() else ascii_form(host)
+def _canonical_form(host: str) -> str | None:
+    name = canonical_host(host) if host.isascii() else canonical_ascii_host(host)
     return name if name is not None and (_is_address(name) or (_NAME.fullmatch(name) and len(name) < 254)) else None
 
 

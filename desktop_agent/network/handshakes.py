@@ -18,7 +18,7 @@ _HTTP = b"HTTP/"
 _TLS_RECORDS = (0x15, 0x16)  # an alert, a handshake
 
 
-def with_closed_handshakes(transport: "httpx.AsyncHTTPTransport") -> "httpx.AsyncHTTPTransport":
+def close_failed_handshakes(transport: "httpx.AsyncHTTPTransport") -> "httpx.AsyncHTTPTransport":
     """The same transport. With a version of the libraries that is built otherwise, it is left as it is."""
     pool = getattr(transport, "_pool", None)
     inner = getattr(pool, "_network_backend", None)
@@ -34,7 +34,7 @@ class NotHttp(httpcore.RemoteProtocolError):
     is_tls = False
 
 
-def _checked(stream: httpcore.AsyncNetworkStream) -> httpcore.AsyncNetworkStream:
+def _check_first_bytes(stream: httpcore.AsyncNetworkStream) -> httpcore.AsyncNetworkStream:
     """The same stream. Its first read raises NotHttp for other bytes; from then on nothing is paid for it."""
     read, start = stream.read, bytearray()
 
@@ -68,7 +68,7 @@ class ClosingBackend(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         """The stream stays the library's own: what reads beside it knows its kind."""
-        stream = _checked(await self._inner.connect_tcp(host, port, timeout, local_address, socket_options))
+        stream = _check_first_bytes(await self._inner.connect_tcp(host, port, timeout, local_address, socket_options))
         start = stream.start_tls
 
         async def closing(
@@ -77,7 +77,7 @@ class ClosingBackend(httpcore.AsyncNetworkBackend):
             timeout: float | None = None,  # noqa: ASYNC109
         ) -> httpcore.AsyncNetworkStream:
             try:
-                return _checked(await start(ssl_context, server_hostname, timeout))
+                return _check_first_bytes(await start(ssl_context, server_hostname, timeout))
             except BaseException:
                 await stream.aclose()
                 raise

@@ -13,23 +13,23 @@ from dataclasses import dataclass
 
 import h11
 
-from desktop_agent.network.checked_backend import Resolver, system_addresses
-from desktop_agent.network.failures import NotFetched, PrivateHost
-from desktop_agent.network.granted_hosts import GrantedHost, HostAndPort, host_and_port
-from desktop_agent.network.relaying import OtherHost, OtherProtocol, relay, requested, tunnelled
-from desktop_agent.network.tunnels import HEAD_LIMIT, PIECE, Connection, connect, next_event
+from desktop_agent.network.checked_backend import Resolver, resolve_host
+from desktop_agent.network.failures import FetchFailed, PrivateHost
+from desktop_agent.network.granted_hosts import GrantedHost, HostAndPort, parse_host_and_port
+from desktop_agent.network.relaying import UnexpectedHost, UnexpectedProtocol, relay, rewrite_request, tunnel_bytes
+from desktop_agent.network.tunnels import HEAD_LIMIT, READ_SIZE, TunnelConnection, next_event, open_connection
 from desktop_agent.vocabulary.errors import Sentence
 
 _log = logging.getLogger(__name__)
 
-_USUAL_PORT = 80
-_TUNNEL = b"CONNECT"
+_DEFAULT_PORT = 80
+_CONNECT = b"CONNECT"
 _FORBIDDEN = 403
-_NO_DESCRIPTOR_LEFT = 0.05
-_MOST_NOTES = 20
+_ACCEPT_RETRY_SECONDS = 0.05
+_MAX_NOTES = 20
 # A fatal alert of TLS (RFC 8446, section 6.2: unrecognized_name).
 _UNKNOWN_NAME = b"\x15\x03\x03\x00\x02\x02\x70"
-_PRIVATE = (
+_PRIVATE_HOST = (
     "“{host}” leads to the private address {address}. Only the person can allow that host, in Preferences under "
     "Network."
 )
@@ -49,7 +49,7 @@ class ProxyLimits:
     idle: float = 600.0
 
 
-class _Refused(Exception):
+class _ProxyRefusal(Exception):
     def __init__(self, status: int, what: Sentence) -> None:
         super().__init__(str(what))
         self.status = status
@@ -66,7 +66,7 @@ class HostProxy:
         granted: Sequence[GrantedHost],
         private: frozenset[str] = frozenset(),
         *,
-        resolve: Resolver = system_addresses,
+        resolve: Resolver = resolve_host,
         limits: ProxyLimits | None = None,
     ) -> None:
         self._granted = tuple(granted)
@@ -95,12 +95,12 @@ class HostProxy:
                     client, _ = await loop.sock_accept(listening)
                 except OSError:
                     slots.release()
-                    await asyncio.sleep(_NO_DESCRIPTOR_LEFT)
+                    await asyncio.sleep(_ACCEPT_RETRY_SECONDS)
                     continue
                 group.create_task(self._handle(client)).add_done_callback(lambda _: slots.release())
 
     async def _handle(self, client: socket.socket) -> None:
-        reader, writer = await asyncio.open_connection(sock=client, limit=PIECE)
+        reader, writer = await asyncio.open_connection(sock=client, limit=READ_SIZE)
         try:
             await self._answer(reader, writer)
             writer.close()
@@ -119,88 +119,95 @@ class HostProxy:
                 request = await next_event(head, reader)
             if not isinstance(request, h11.Request):
                 return
-            asked = self._looked_at(_asked(request))
-            far = await self._connected(asked, "https" if request.method == _TUNNEL else "http")
+            asked = self._require_granted(_requested_host(request))
+            far = await self._connect(asked, "https" if request.method == _CONNECT else "http")
         except h11.RemoteProtocolError as error:
             _reply(writer, error.error_status_hint, "This is no request that a proxy understands.")
-        except _Refused as refused:
+        except _ProxyRefusal as refused:
             _reply(writer, refused.status, str(refused))
         else:
             try:
-                await self._pass_on(asked, request, head, Connection(reader, writer, bytes(head.trailing_data[0])), far)
+                await self._forward(
+                    asked, request, head, TunnelConnection(reader, writer, bytes(head.trailing_data[0])), far
+                )
             finally:
                 far.writer.transport.abort()
 
-    async def _pass_on(
-        self, asked: HostAndPort, request: h11.Request, head: h11.Connection, client: Connection, far: Connection
+    async def _forward(
+        self,
+        asked: HostAndPort,
+        request: h11.Request,
+        head: h11.Connection,
+        client: TunnelConnection,
+        far: TunnelConnection,
     ) -> None:
         def means(name: str) -> bool:
-            meant = host_and_port(name, asked.port)
+            meant = parse_host_and_port(name, asked.port)
             return meant is not None and self._is_granted(meant)
 
-        if request.method != _TUNNEL:
-            await relay(client, far, requested(asked, request, head, client, far), self._limits.idle)
+        if request.method != _CONNECT:
+            await relay(client, far, rewrite_request(asked, request, head, client, far), self._limits.idle)
             return
         client.writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         try:
-            await relay(client, far, tunnelled(asked, means, client, far), self._limits.idle)
-        except OtherHost as other:
+            await relay(client, far, tunnel_bytes(asked, means, client, far), self._limits.idle)
+        except UnexpectedHost as other:
             self._note_not_granted(other.host)
             client.writer.write(_UNKNOWN_NAME)
-        except OtherProtocol:
-            refused = self._failed(asked, 400, Sentence(_OTHER_PROTOCOL, {"host": str(asked)}))
+        except UnexpectedProtocol:
+            refused = self._record_failure(asked, 400, Sentence(_OTHER_PROTOCOL, {"host": str(asked)}))
             _reply(client.writer, refused.status, str(refused))
 
     def _is_granted(self, asked: HostAndPort) -> bool:
         return any(each.covers(asked) for each in self._granted)
 
-    def _looked_at(self, asked: HostAndPort | None) -> HostAndPort:
+    def _require_granted(self, asked: HostAndPort | None) -> HostAndPort:
         if asked is None:
-            raise _Refused(400, Sentence("The request names no host that can exist."))
+            raise _ProxyRefusal(400, Sentence("The request names no host that can exist."))
         if self._is_granted(asked):
             return asked
         is_named = any(each.covers_name(asked.host) for each in self._granted)
         self._note_not_granted(str(asked) if is_named else asked.host)
         values = {"host": str(asked), "hosts": ", ".join(map(str, self._granted))}
-        raise _Refused(_FORBIDDEN, Sentence("This command may not reach {host}. It may reach {hosts}.", values))
+        raise _ProxyRefusal(_FORBIDDEN, Sentence("This command may not reach {host}. It may reach {hosts}.", values))
 
-    async def _connected(self, asked: HostAndPort, scheme: str) -> Connection:
-        is_local = any(each.names_itself_private(asked.host) for each in self._granted)
+    async def _connect(self, asked: HostAndPort, scheme: str) -> TunnelConnection:
+        is_local = any(each.is_plainly_private(asked.host) for each in self._granted)
         allowed = self._private | {asked.host} if is_local else self._private
         try:
-            return await connect(asked, scheme, allowed, self._resolve, self._limits.connect)
+            return await open_connection(asked, scheme, allowed, self._resolve, self._limits.connect)
         except PrivateHost as error:
-            what = Sentence(_PRIVATE, {"host": asked.host, "address": error.address})
-            raise self._failed(asked, _FORBIDDEN, what) from None
-        except NotFetched as error:
-            raise self._failed(asked, 502, error.sentence) from None
+            what = Sentence(_PRIVATE_HOST, {"host": asked.host, "address": error.address})
+            raise self._record_failure(asked, _FORBIDDEN, what) from None
+        except FetchFailed as error:
+            raise self._record_failure(asked, 502, error.sentence) from None
         except (OSError, h11.ProtocolError) as error:
-            values = {"host": str(asked), "why": _reason(error)}
-            raise self._failed(asked, 502, Sentence("{host} could not be reached: {why}.", values)) from None
+            values = {"host": str(asked), "why": _error_reason(error)}
+            raise self._record_failure(asked, 502, Sentence("{host} could not be reached: {why}.", values)) from None
 
     def _note_not_granted(self, host: str) -> None:
-        if len(self._not_granted) < _MOST_NOTES:
+        if len(self._not_granted) < _MAX_NOTES:
             self._not_granted[host] = None
 
-    def _failed(self, asked: HostAndPort, status: int, what: Sentence) -> _Refused:
-        if len(self._failures) < _MOST_NOTES:
+    def _record_failure(self, asked: HostAndPort, status: int, what: Sentence) -> _ProxyRefusal:
+        if len(self._failures) < _MAX_NOTES:
             self._failures[str(asked)] = what
-        return _Refused(status, what)
+        return _ProxyRefusal(status, what)
 
 
-def _asked(request: h11.Request) -> HostAndPort | None:
+def _requested_host(request: h11.Request) -> HostAndPort | None:
     """Whom a request means. Raises _Refused for one that is not for a proxy."""
     target = request.target.decode("ascii")
-    if request.method == _TUNNEL:
-        return host_and_port(target)
+    if request.method == _CONNECT:
+        return parse_host_and_port(target)
     scheme, _, rest = target.partition("://")
     authority = rest.replace("?", "/").replace("#", "/").partition("/")[0]
     if scheme.lower() != "http" or not authority:
-        raise _Refused(400, Sentence("This is a proxy: it takes CONNECT, and requests with a whole http address."))
-    return host_and_port(authority, _USUAL_PORT)
+        raise _ProxyRefusal(400, Sentence("This is a proxy: it takes CONNECT, and requests with a whole http address."))
+    return parse_host_and_port(authority, _DEFAULT_PORT)
 
 
-def _reason(error: OSError | h11.ProtocolError) -> str:
+def _error_reason(error: OSError | h11.ProtocolError) -> str:
     if isinstance(error, TimeoutError):
         return "it does not answer"
     if isinstance(error, OSError) and error.errno and not isinstance(error, socket.gaierror):

@@ -6,27 +6,27 @@ from collections.abc import AsyncGenerator, AsyncIterator
 
 from desktop_agent.vocabulary.errors import UnreadableAnswer
 
-PIECE = 64 * 1024
+MAX_PIECE = 64 * 1024
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
-_BARE = -zlib.MAX_WBITS
-_KINDS = frozenset({"gzip", "x-gzip", "deflate"})  # RFC 9110, section 8.4.1
+_RAW_DEFLATE = -zlib.MAX_WBITS
+_ENCODINGS = frozenset({"gzip", "x-gzip", "deflate"})  # RFC 9110, section 8.4.1
 _MEMBER = b"\x1f\x8b"  # how one begins: there may be several, one behind the other (RFC 1952, section 2.2)
 
 
-async def inflated(source: AsyncIterator[bytes], encoding: str) -> AsyncGenerator[bytes, None]:
+async def decompress(source: AsyncIterator[bytes], encoding: str) -> AsyncGenerator[bytes, None]:
     """The bytes behind one layer of gzip or deflate, at most PIECE at once; the loop gets its turn between two.
 
     Raises UnreadableAnswer for damaged data and for every other encoding: none was asked for, and layers upon layers
     are how small answers become endless ones.
     """
-    if encoding not in _KINDS:
+    if encoding not in _ENCODINGS:
         raise UnreadableAnswer(f"its body is compressed in a way that was not asked for ({encoding[:40]})")
     inflater, waiting, piece, is_over = None, b"", b"", False
     async for chunk in source:
         waiting = b"" if is_over else waiting + chunk
-        while waiting or (len(piece) == PIECE and not (inflater is None or inflater.eof)):
+        while waiting or (len(piece) == MAX_PIECE and not (inflater is None or inflater.eof)):
             if inflater is None:
-                inflater = zlib.decompressobj(_wrapping(encoding, waiting))
+                inflater = zlib.decompressobj(_window_bits(encoding, waiting))
             elif inflater.eof and waiting == _MEMBER[:1]:
                 break
             elif inflater.eof and waiting.startswith(_MEMBER):
@@ -36,7 +36,7 @@ async def inflated(source: AsyncIterator[bytes], encoding: str) -> AsyncGenerato
                 waiting, is_over = b"", True
                 break
             try:
-                piece = inflater.decompress(waiting, PIECE)
+                piece = inflater.decompress(waiting, MAX_PIECE)
             except zlib.error:
                 raise UnreadableAnswer("its compressed body is damaged") from None
             waiting = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
@@ -45,7 +45,7 @@ async def inflated(source: AsyncIterator[bytes], encoding: str) -> AsyncGenerato
             await asyncio.sleep(0)
 
 
-def _wrapping(encoding: str, start: bytes) -> int:
+def _window_bits(encoding: str, start: bytes) -> int:
     """Some servers send deflate without the wrapping that RFC 9110 asks for; every browser reads it."""
     is_bare = encoding == "deflate" and start[0] & 0x0F != zlib.DEFLATED
-    return _BARE if is_bare else _GZIP_OR_ZLIB
+    return _RAW_DEFLATE if is_bare else _GZIP_OR_ZLIB

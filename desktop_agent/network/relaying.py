@@ -12,27 +12,33 @@ from collections.abc import AsyncGenerator, Callable
 
 import h11
 
-from desktop_agent.network.client_hello import HANDSHAKE, Incomplete, may_begin_hello, record_size, server_name
+from desktop_agent.network.client_hello import (
+    HANDSHAKE_RECORD,
+    IncompleteHello,
+    may_start_hello,
+    parse_server_name,
+    record_size,
+)
 from desktop_agent.network.granted_hosts import HostAndPort
-from desktop_agent.network.tunnels import HEAD_LIMIT, PIECE, Connection, next_event
+from desktop_agent.network.tunnels import HEAD_LIMIT, READ_SIZE, TunnelConnection, next_event
 
-_USUAL_PORT = 80
+_DEFAULT_PORT = 80
 # Empty lines may stand before a request (RFC 9112, section 2.2).
-_BLANK = b"\r\n"
+_EMPTY_LINE = b"\r\n"
 # The first line of a request, and what may become one.
 _REQUEST = re.compile(rb"[A-Za-z_-]{1,24} [!-~]{1,64000} HTTP/1\.[01]\r?\n")
 _MAYBE_REQUEST = re.compile(rb"[A-Za-z_-]{0,24}|[A-Za-z_-]{1,24} [!-~]{0,64000}(?: [HTP/1.0]{0,8}\r?)?")
 # In so many pieces a beginning may come, and in so many records a hello: each time all of it is read anew.
-_MOST_READS = 64
+_MAX_READS = 64
 # They concern one connection (RFC 9110, section 7.6.1), or are written anew.
-_DROPPED = frozenset(
+_HOP_HEADERS = frozenset(
     b"connection keep-alive proxy-connection proxy-authenticate proxy-authorization te trailer upgrade host".split()
 )
 # They say where the body ends.
-_FRAMING = frozenset({b"transfer-encoding", b"content-length"})
+_FRAMING_HEADERS = frozenset({b"transfer-encoding", b"content-length"})
 
 
-class OtherHost(Exception):
+class UnexpectedHost(Exception):
     """A TLS client in a tunnel means this host, and not the one that it asked for."""
 
     def __init__(self, host: str) -> None:
@@ -40,11 +46,13 @@ class OtherHost(Exception):
         self.host = host
 
 
-class OtherProtocol(Exception):
+class UnexpectedProtocol(Exception):
     """What a client sends through a tunnel is neither TLS nor HTTP, or not as either is written."""
 
 
-async def relay(client: Connection, far: Connection, outgoing: AsyncGenerator[bytes, None], idle: float) -> None:
+async def relay(
+    client: TunnelConnection, far: TunnelConnection, outgoing: AsyncGenerator[bytes, None], idle: float
+) -> None:
     """Pass both directions on until the server has ended its own.
 
     Raises TimeoutError after so many seconds without a byte, what `outgoing` raises, and OSError.
@@ -58,8 +66,8 @@ async def relay(client: Connection, far: Connection, outgoing: AsyncGenerator[by
                 writer.write(piece)
                 await writer.drain()
 
-        back = asyncio.create_task(send(_pieces(far), client.writer))
-        forth = asyncio.create_task(send(_to_the_end(outgoing, far), far.writer))
+        back = asyncio.create_task(send(_read_pieces(far), client.writer))
+        forth = asyncio.create_task(send(_with_eof(outgoing, far), far.writer))
         try:
             await asyncio.wait((back, forth), return_when=asyncio.FIRST_COMPLETED)
             # A server may answer before it has read everything, and read no more.
@@ -73,14 +81,14 @@ async def relay(client: Connection, far: Connection, outgoing: AsyncGenerator[by
             await outgoing.aclose()
 
 
-async def _pieces(connection: Connection) -> AsyncGenerator[bytes, None]:
+async def _read_pieces(connection: TunnelConnection) -> AsyncGenerator[bytes, None]:
     if connection.rest:
         yield connection.rest
-    while piece := await connection.reader.read(PIECE):
+    while piece := await connection.reader.read(READ_SIZE):
         yield piece
 
 
-async def _to_the_end(outgoing: AsyncGenerator[bytes, None], far: Connection) -> AsyncGenerator[bytes, None]:
+async def _with_eof(outgoing: AsyncGenerator[bytes, None], far: TunnelConnection) -> AsyncGenerator[bytes, None]:
     """The same; then the server learns that no more comes."""
     async for piece in outgoing:
         yield piece
@@ -88,42 +96,42 @@ async def _to_the_end(outgoing: AsyncGenerator[bytes, None], far: Connection) ->
         far.writer.write_eof()
 
 
-async def tunnelled(
-    asked: HostAndPort, means: Callable[[str], bool], client: Connection, far: Connection
+async def tunnel_bytes(
+    asked: HostAndPort, means: Callable[[str], bool], client: TunnelConnection, far: TunnelConnection
 ) -> AsyncGenerator[bytes, None]:
     """What goes through a tunnel. `means` says whether a name in its beginning is one that may be reached.
 
-    Raises OtherHost, OtherProtocol, and h11.ProtocolError in the body of a request.
+    Raises UnexpectedHost, UnexpectedProtocol, and h11.ProtocolError in the body of a request.
     """
-    start, is_request = await _beginning(client)
+    start, is_request = await _read_start(client)
     if is_request:
-        request, head = await _head(start, client)
-        async for piece in requested(asked, request, head, client, far):
+        request, head = await _read_head(start, client)
+        async for piece in rewrite_request(asked, request, head, client, far):
             yield piece
         return
-    async for piece in _encrypted(means, start, client.reader):
+    async for piece in _forward_tls(means, start, client.reader):
         yield piece
 
 
-async def _beginning(client: Connection) -> tuple[bytes, bool]:
+async def _read_start(client: TunnelConnection) -> tuple[bytes, bool]:
     """As much of it as tells what it is, and whether that is a request of HTTP."""
     start = client.rest
-    for _ in range(_MOST_READS):
-        request = start.lstrip(_BLANK)
+    for _ in range(_MAX_READS):
+        request = start.lstrip(_EMPTY_LINE)
         if _REQUEST.match(request):
             return request, True
-        if start[:1] == bytes((HANDSHAKE,)):
+        if start[:1] == bytes((HANDSHAKE_RECORD,)):
             return start, False
         if not _MAYBE_REQUEST.fullmatch(request):
             break
-        piece = await client.reader.read(PIECE)
+        piece = await client.reader.read(READ_SIZE)
         if not piece:
             return b"", False
         start += piece
-    raise OtherProtocol
+    raise UnexpectedProtocol
 
 
-async def _encrypted(
+async def _forward_tls(
     means: Callable[[str], bool], start: bytes, reader: asyncio.StreamReader
 ) -> AsyncGenerator[bytes, None]:
     """TLS, record by record.
@@ -133,86 +141,86 @@ async def _encrypted(
     """
     hello: list[bytes] = []
     is_first = True
-    async for record in _records(start, reader):
-        if not (is_first or hello or may_begin_hello(record)):
+    async for record in _tls_records(start, reader):
+        if not (is_first or hello or may_start_hello(record)):
             yield record
             continue
         hello.append(record)
-        if _is_whole_hello(b"".join(hello), means):
+        if _is_complete_hello(b"".join(hello), means):
             yield b"".join(hello)
             hello, is_first = [], False
-        elif len(hello) == _MOST_READS:
-            raise OtherProtocol
+        elif len(hello) == _MAX_READS:
+            raise UnexpectedProtocol
 
 
-async def _records(start: bytes, reader: asyncio.StreamReader) -> AsyncGenerator[bytes, None]:
+async def _tls_records(start: bytes, reader: asyncio.StreamReader) -> AsyncGenerator[bytes, None]:
     came = bytearray(start)
     while True:
         try:
             size = record_size(came)
         except ValueError:
-            raise OtherProtocol from None
+            raise UnexpectedProtocol from None
         if len(came) >= size:
             yield bytes(came[:size])
             del came[:size]
-        elif piece := await reader.read(PIECE):
+        elif piece := await reader.read(READ_SIZE):
             came += piece
         else:
             return
 
 
-def _is_whole_hello(start: bytes, means: Callable[[str], bool]) -> bool:
+def _is_complete_hello(start: bytes, means: Callable[[str], bool]) -> bool:
     try:
-        name = server_name(start)
-    except Incomplete:
+        name = parse_server_name(start)
+    except IncompleteHello:
         return False
     except ValueError:
-        raise OtherProtocol from None
+        raise UnexpectedProtocol from None
     if name is not None and not means(name):
-        raise OtherHost(name)
+        raise UnexpectedHost(name)
     return True
 
 
-async def _head(start: bytes, client: Connection) -> tuple[h11.Request, h11.Connection]:
+async def _read_head(start: bytes, client: TunnelConnection) -> tuple[h11.Request, h11.Connection]:
     head = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_LIMIT)
     head.receive_data(start)
     try:
         request = await next_event(head, client.reader)
         if isinstance(request, h11.Request) and request.method != b"CONNECT":
-            _path(request.target)
+            _request_path(request.target)
             return request, head
     except h11.RemoteProtocolError:
         pass
-    raise OtherProtocol
+    raise UnexpectedProtocol
 
 
-async def requested(
-    asked: HostAndPort, request: h11.Request, head: h11.Connection, client: Connection, far: Connection
+async def rewrite_request(
+    asked: HostAndPort, request: h11.Request, head: h11.Connection, client: TunnelConnection, far: TunnelConnection
 ) -> AsyncGenerator[bytes, None]:
     """One request, written anew; what the client sends after it goes nowhere. Raises h11.ProtocolError."""
-    ours, path = h11.Connection(h11.CLIENT), _path(request.target)
-    place = (asked.bracketed if asked.port == _USUAL_PORT else str(asked)).encode()
-    target = b"http://" + place + path if far.to_proxy else path
-    headers = [(b"Host", place), *_kept(request), *far.headers, (b"Connection", b"close")]
+    ours, path = h11.Connection(h11.CLIENT), _request_path(request.target)
+    place = (asked.bracketed if asked.port == _DEFAULT_PORT else str(asked)).encode()
+    target = b"http://" + place + path if far.is_to_proxy else path
+    headers = [(b"Host", place), *_forwarded_headers(request), *far.headers, (b"Connection", b"close")]
     yield ours.send(h11.Request(method=request.method, target=target, headers=headers)) or b""
     while not isinstance(event := await next_event(head, client.reader), h11.EndOfMessage):
         if not isinstance(event, h11.Data):
             return
         yield ours.send(h11.Data(data=event.data)) or b""
     yield ours.send(h11.EndOfMessage()) or b""
-    while await client.reader.read(PIECE):
+    while await client.reader.read(READ_SIZE):
         pass
 
 
-def _kept(request: h11.Request) -> list[tuple[bytes, bytes]]:
+def _forwarded_headers(request: h11.Request) -> list[tuple[bytes, bytes]]:
     named = b",".join(value for name, value in request.headers if name == b"connection").lower().split(b",")
-    dropped = {*_DROPPED, *(each.strip() for each in named)} - _FRAMING
+    dropped = {*_HOP_HEADERS, *(each.strip() for each in named)} - _FRAMING_HEADERS
     if any(name == b"transfer-encoding" for name, _ in request.headers):
         dropped.add(b"content-length")
     return [(name, value) for name, value in request.headers if name not in dropped]
 
 
-def _path(target: bytes) -> bytes:
+def _request_path(target: bytes) -> bytes:
     """Of a target that may have a host of its own: a server goes by that, whatever the header says."""
     if target == b"*" or target.startswith(b"/"):
         return target

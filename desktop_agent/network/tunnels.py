@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import h11
 
-from desktop_agent.network.checked_backend import Resolver, checked_addresses
-from desktop_agent.network.failures import NotFetched
+from desktop_agent.network.checked_backend import Resolver, resolve_checked
+from desktop_agent.network.failures import FetchFailed
 from desktop_agent.network.fetching import proxy_for, tls_context
 from desktop_agent.network.granted_hosts import HostAndPort
 from desktop_agent.vocabulary.errors import Sentence
@@ -16,68 +16,70 @@ from desktop_agent.vocabulary.errors import Sentence
 if TYPE_CHECKING:
     import httpx
 
-PIECE = 256 * 1024
+READ_SIZE = 256 * 1024
 HEAD_LIMIT = 64 * 1024
-_USUAL_PORTS = {"http": 80, "https": 443}
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class TunnelConnection:
     """Both directions of a connection. `rest` came already, and stands before what `reader` gives.
 
-    `to_proxy`: it wants requests as a proxy takes them, with these headers.
+    `is_to_proxy`: it wants requests as a proxy takes them, with these headers.
     """
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     rest: bytes = b""
-    to_proxy: bool = False
+    is_to_proxy: bool = False
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
-async def connect(
+async def open_connection(
     asked: HostAndPort, scheme: str, allowed: frozenset[str], resolve: Resolver, seconds: float
-) -> Connection:
+) -> TunnelConnection:
     """Connect as the person's own programs do. `allowed` are hosts that may have a private address.
 
     A proxy that is set is sent what is http, and asked for a tunnel for everything else; it finds the address. Each
-    step may take so many seconds. Raises PrivateHost, NotFetched, h11.RemoteProtocolError, and OSError.
+    step may take so many seconds. Raises PrivateHost, FetchFailed, h11.RemoteProtocolError, and OSError.
     """
     proxy = proxy_for(scheme, asked.host)
     if proxy is None:
-        return await _directly(asked, allowed, resolve, seconds)
+        return await _connect_directly(asked, allowed, resolve, seconds)
     async with asyncio.timeout(seconds):
-        made = await _to_proxy(proxy)
+        made = await _connect_to_proxy(proxy)
         try:
-            return made if scheme == "http" else await _through(made, asked)
+            return made if scheme == "http" else await _open_tunnel(made, asked)
         except BaseException:
             made.writer.transport.abort()
             raise
 
 
-async def _directly(asked: HostAndPort, allowed: frozenset[str], resolve: Resolver, seconds: float) -> Connection:
+async def _connect_directly(
+    asked: HostAndPort, allowed: frozenset[str], resolve: Resolver, seconds: float
+) -> TunnelConnection:
     failure = OSError("it has no address")
     async with asyncio.timeout(seconds):
-        addresses = await checked_addresses(asked.host, asked.port, allowed, resolve)
+        addresses = await resolve_checked(asked.host, asked.port, allowed, resolve)
     for address in addresses:
         try:
             async with asyncio.timeout(seconds):
-                return Connection(*await asyncio.open_connection(address, asked.port, limit=PIECE))
+                return TunnelConnection(*await asyncio.open_connection(address, asked.port, limit=READ_SIZE))
         except OSError as error:  # of which a time-out is one
             failure = error
     raise failure
 
 
-async def _to_proxy(proxy: "httpx.URL") -> Connection:
+async def _connect_to_proxy(proxy: "httpx.URL") -> TunnelConnection:
     context = await asyncio.to_thread(tls_context) if proxy.scheme == "https" else None
-    port = proxy.port or _USUAL_PORTS[proxy.scheme]
-    reader, writer = await asyncio.open_connection(proxy.host, port, ssl=context, limit=PIECE)
+    port = proxy.port or _DEFAULT_PORTS[proxy.scheme]
+    reader, writer = await asyncio.open_connection(proxy.host, port, ssl=context, limit=READ_SIZE)
     secret = base64.b64encode(f"{proxy.username}:{proxy.password}".encode())
     headers = ((b"Proxy-Authorization", b"Basic " + secret),) if proxy.username else ()
-    return Connection(reader, writer, to_proxy=True, headers=headers)
+    return TunnelConnection(reader, writer, is_to_proxy=True, headers=headers)
 
 
-async def _through(made: Connection, asked: HostAndPort) -> Connection:
+async def _open_tunnel(made: TunnelConnection, asked: HostAndPort) -> TunnelConnection:
     """Ask for a tunnel (RFC 9110, section 9.3.6)."""
     connection, place = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_LIMIT), str(asked).encode()
     request = h11.Request(method=b"CONNECT", target=place, headers=[(b"Host", place), *made.headers])
@@ -88,8 +90,8 @@ async def _through(made: Connection, asked: HostAndPort) -> Connection:
     status = answer.status_code if isinstance(answer, h11.Response) else 0
     if not 200 <= status < 300:
         values = {"host": str(asked), "status": f"{status}"}
-        raise NotFetched(Sentence("The proxy of this system does not connect to “{host}” ({status}).", values))
-    return Connection(made.reader, made.writer, bytes(connection.trailing_data[0]))
+        raise FetchFailed(Sentence("The proxy of this system does not connect to “{host}” ({status}).", values))
+    return TunnelConnection(made.reader, made.writer, bytes(connection.trailing_data[0]))
 
 
 async def next_event(
@@ -97,5 +99,5 @@ async def next_event(
 ) -> "type[h11.NEED_DATA | h11.PAUSED] | h11.Event":
     """The next part of a message. Raises h11.RemoteProtocolError, and OSError."""
     while (event := connection.next_event()) is h11.NEED_DATA:
-        connection.receive_data(await reader.read(PIECE))
+        connection.receive_data(await reader.read(READ_SIZE))
     return event

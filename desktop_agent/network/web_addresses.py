@@ -24,7 +24,7 @@ _BLOCKED = (
 BLOCKED_PORTS = frozenset(_BLOCKED)
 
 
-def web_address(url: str) -> "httpx.URL | None":
+def parse_web_url(url: str) -> "httpx.URL | None":
     """None for what is no address of http or https, and for a host or port that cannot exist. Imports httpx."""
     import httpx
 
@@ -41,12 +41,12 @@ def web_address(url: str) -> "httpx.URL | None":
     return parsed if is_usable else None
 
 
-def host_in(url: "httpx.URL") -> str:
+def url_host(url: "httpx.URL") -> str:
     """As it is sent: punycode, lower case, an IPv6 address without its brackets."""
     return url.raw_host.decode("ascii")
 
 
-def one_form(host: str) -> str | None:
+def canonical_host(host: str) -> str | None:
     """The only way in which this host is written: lower case, no dot at its end, an address as the address that it is.
 
     Numbers may be octal, hexadecimal, and fewer than four (WHATWG URL, "IPv4 parser"), and IPv6 may carry IPv4. None
@@ -54,26 +54,26 @@ def one_form(host: str) -> str | None:
     """
     name = host.lower().strip("[]").removesuffix(".")
     if ":" in name:
-        return _ipv6(name)
+        return _parse_ipv6(name)
     parts = name.split(".")
     if not name or not _NUMBER.fullmatch(parts[-1]):
         return name or None
-    return _ipv4(parts)
+    return _parse_ipv4(parts)
 
 
-def ascii_form(host: str) -> str | None:
+def canonical_ascii_host(host: str) -> str | None:
     """The same of a host that may have letters of other languages. Imports httpx."""
-    parsed = web_address(f"http://{f'[{host}]' if ':' in host and not host.startswith('[') else host}/")
-    return one_form(host_in(parsed)) if parsed is not None else None
+    parsed = parse_web_url(f"http://{f'[{host}]' if ':' in host and not host.startswith('[') else host}/")
+    return canonical_host(url_host(parsed)) if parsed is not None else None
 
 
-def allowed_forms(hosts: Iterable[str]) -> frozenset[str]:
+def canonical_hosts(hosts: Iterable[str]) -> frozenset[str]:
     """Hosts as the person wrote them, in the form in which they are compared. Imports httpx."""
-    forms = (ascii_form(each.strip()) for each in hosts)
+    forms = (canonical_ascii_host(each.strip()) for each in hosts)
     return frozenset(each for each in forms if each)
 
 
-def _ipv6(name: str) -> str | None:
+def _parse_ipv6(name: str) -> str | None:
     try:
         found = ipaddress.IPv6Address(name)
     except ValueError:
@@ -81,11 +81,11 @@ def _ipv6(name: str) -> str | None:
     return str(found.ipv4_mapped or found)
 
 
-def _ipv4(parts: list[str]) -> str | None:
+def _parse_ipv4(parts: list[str]) -> str | None:
     if len(parts) > 4 or not all(_NUMBER.fullmatch(part) for part in parts):
         return None
     try:
-        numbers = [_number(part) for part in parts]
+        numbers = [_parse_number(part) for part in parts]
     except ValueError:
         return None
     *firsts, last = numbers
@@ -95,7 +95,7 @@ def _ipv4(parts: list[str]) -> str | None:
     return str(ipaddress.IPv4Address(whole))
 
 
-def _number(part: str) -> int:
+def _parse_number(part: str) -> int:
     """Raises ValueError."""
     if part[:2].lower() == "0x":
         return int(part[2:] or "0", 16)

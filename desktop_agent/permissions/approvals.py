@@ -8,8 +8,8 @@ from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from desktop_agent.permissions.gate import Allowed, Ask, fitting
-from desktop_agent.tools.foreign_code import copied
+from desktop_agent.permissions.gate import Allowed, Ask, validate_edited_arguments
+from desktop_agent.tools.foreign_code import deep_copy
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import JsonObject, ToolUse
 from desktop_agent.vocabulary.conduct.rules import ArgumentsPattern, Rule, RuleEffect, RuleScope
@@ -28,9 +28,9 @@ from desktop_agent.vocabulary.tool_calls import (
 
 # Tools that can do nearly anything: allowing one for a conversation allows only what the call shows.
 _FAR_REACHING = frozenset({Effect.EXECUTE, Effect.NETWORK})
-_Allowing = AllowOnce | AllowForConversation | AllowAlways
+_AllowDecision = AllowOnce | AllowForConversation | AllowAlways
 # So many ended approvals are remembered, to tell a decision that comes late what stands.
-_REMEMBERED = 200
+_MAX_REMEMBERED = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Resolution:
     @property
     def allows(self) -> bool:
         """Whether the call may run."""
-        return isinstance(self.decision, _Allowing)
+        return isinstance(self.decision, _AllowDecision)
 
     @property
     def verdict(self) -> Allowed | None:
@@ -102,12 +102,12 @@ class Approval:
     @cached_property
     def tool_use(self) -> ToolUse:
         """The call, as the model made it."""
-        return copied(self._use)
+        return deep_copy(self._use)
 
     @cached_property
     def input(self) -> JsonObject:
         """The arguments that are asked about."""
-        return copied(self._arguments)
+        return deep_copy(self._arguments)
 
     async def resolution(self) -> Resolution:
         """Wait for the end. Cancelling the wait leaves the approval open."""
@@ -118,10 +118,10 @@ class Approval:
 
         Raises ToolInputInvalid when edited arguments do not fit, and WrongUse for a rule that was not proposed.
         """
-        edited = decision.edited_input if isinstance(decision, _Allowing) else None
+        edited = decision.edited_input if isinstance(decision, _AllowDecision) else None
         arguments, digest = self._arguments, self.digest
         if edited is not None:
-            arguments = fitting(edited, self.tool)
+            arguments = validate_edited_arguments(edited, self.tool)
             digest = self.tool.digest(arguments)
         return Resolution(decision, "person", arguments, digest, edited is not None, self._rule(decision, digest))
 
@@ -231,7 +231,7 @@ class ApprovalBroker:
         Raises ToolInputInvalid when edited arguments do not fit the tool, and WrongUse for a rule that was not
         proposed and for what is no decision; the approval stays open then.
         """
-        decision = _checked(decision)
+        decision = _validate_decision(decision)
         approval = self._open.get(approval_id)
         if approval is None:
             return self._too_late(approval_id)
@@ -261,7 +261,7 @@ class ApprovalBroker:
     def _close(self, approval: Approval, resolution: Resolution) -> AnswerReport:
         del self._open[approval.approval_id]
         self._ended[approval.approval_id] = resolution
-        if len(self._ended) > _REMEMBERED:
+        if len(self._ended) > _MAX_REMEMBERED:
             del self._ended[next(iter(self._ended))]
         approval.end(resolution)
         return AnswerReport(approval.approval_id, AnswerStatus.TAKEN, resolution)
@@ -272,9 +272,9 @@ def _decisions() -> TypeAdapter[Decision]:
     return TypeAdapter(Decision)
 
 
-def _checked(decision: object) -> Decision:
+def _validate_decision(decision: object) -> Decision:
     """As our own, whoever made it and how. Raises WrongUse."""
-    if isinstance(decision, _Allowing | Deny | DenyAndStop):
+    if isinstance(decision, _AllowDecision | Deny | DenyAndStop):
         try:
             return _decisions().validate_python(dict(vars(decision)))
         except ValidationError:

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
-from desktop_agent.permissions.hard_denies import ANYWHERE, Grounds, HardDeny, hard_deny
-from desktop_agent.permissions.rule_matching import Case, Match, catches, covering
-from desktop_agent.tools.foreign_code import copied, kind_of
+from desktop_agent.permissions.hard_denies import NO_PROTECTED_PATHS, HardDeny, ProtectedPaths, find_hard_deny
+from desktop_agent.permissions.rule_matching import CallFacts, Match, find_allowing_rule, match_restriction
+from desktop_agent.tools.foreign_code import deep_copy, type_name
 from desktop_agent.tools.json_pieces import is_nested_deeper
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import JsonObject, Outcome, ToolUse
@@ -17,19 +17,21 @@ from desktop_agent.vocabulary.errors import Sentence, ToolInputInvalid
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 
 # What a read-only tool may touch without anybody being asked. Reaching the network tells somebody something.
-_HARMLESS = frozenset({Effect.READ})
+_READ_ONLY = frozenset({Effect.READ})
 # A call that only hands work on: everything that is done for it passes the gate by itself.
-_HANDS_ON = frozenset({Effect.DELEGATE})
+_DELEGATES = frozenset({Effect.DELEGATE})
 _EDITS = frozenset({Effect.READ, Effect.WRITE})
 _CHANGES = frozenset({Effect.WRITE, Effect.EXECUTE})
 
 # Far more than any tool asks for, far less than what upsets a JSON library.
-DEEPEST = 200
+MAX_ARGUMENT_DEPTH = 200
 
 _TOO_DEEP = "The arguments are nested too deep to be checked."
 _NO_OBJECT = "The arguments are not a JSON object, so the call was not run. Write them again."
-_UNCLEAR = "The call has no name, or may be a part of the one beside it, so it was not run. Call again, one at a time."
-_LONGEST_LOOKED_AT = 64 * 1024
+_MALFORMED_CALL = (
+    "The call has no name, or may be a part of the one beside it, so it was not run. Call again, one at a time."
+)
+_MAX_PARSED_LENGTH = 64 * 1024
 
 AllowedBy = Literal["default", "rule", "mode", "person"]
 
@@ -66,15 +68,15 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Denied:
     """It never runs; the sentence is for the model and for the person."""
 
     outcome: Outcome
     sentence: Sentence
 
 
-Verdict = Allowed | Ask | Refused
-_STRICTNESS: tuple[type[Verdict], ...] = (Allowed, Ask, Refused)
+Verdict = Allowed | Ask | Denied
+_STRICTNESS: tuple[type[Verdict], ...] = (Allowed, Ask, Denied)
 
 
 def strictness(verdict: Verdict) -> int:
@@ -82,7 +84,7 @@ def strictness(verdict: Verdict) -> int:
     return _STRICTNESS.index(type(verdict))
 
 
-def strictest(first: Verdict, second: Verdict) -> Verdict:
+def stricter(first: Verdict, second: Verdict) -> Verdict:
     """The one that lets less happen; among equals the first, which asks for both where both ask.
 
     Of two that allow, the one that is held to reading; and it trusts only what both do.
@@ -95,7 +97,7 @@ def strictest(first: Verdict, second: Verdict) -> Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Admitted:
+class AdmittedCall:
     """A call that its tool takes: the checked input, and the digest of its arguments."""
 
     tool: AnyTool
@@ -110,7 +112,7 @@ class Suspension:
     effects: frozenset[Effect] = frozenset()
     why: Sentence = field(default_factory=lambda: Sentence("It is not let through for now."))
 
-    def joined(self, other: "Suspension") -> "Suspension":
+    def merge(self, other: "Suspension") -> "Suspension":
         """Both; the other one says why where it suspends anything."""
         return Suspension(self.effects | other.effects, other.why if other.effects else self.why)
 
@@ -123,106 +125,108 @@ class Suspension:
 NOTHING_SUSPENDED = Suspension()
 
 
-def admitted(
+def admit(
     call: ToolUse, tool: AnyTool | None, known_names: Iterable[str] = (), digest: str | None = None
-) -> Admitted | Refused:
+) -> AdmittedCall | Denied:
     """The registry's gate: whether there is such a tool, and whether it takes these arguments.
 
     `known_names` are told to a model that asked for a tool that is not there. `digest` is that of the call, where it
     is known already.
     """
     if call.malformed is not None:
-        return _failed(_UNCLEAR if _is_object(call.malformed) else _NO_OBJECT)
+        return _fail(_MALFORMED_CALL if _is_object(call.malformed) else _NO_OBJECT)
     if tool is None:
-        return _unknown(call.name, known_names)
-    if is_nested_deeper(call.input, DEEPEST):
-        return _failed(_TOO_DEEP)
+        return _unknown_tool(call.name, known_names)
+    if is_nested_deeper(call.input, MAX_ARGUMENT_DEPTH):
+        return _fail(_TOO_DEEP)
     # Before the check, which is the tool's own code and may change what it is given.
     digest = digest or tool.digest(call.input)
     try:
-        return Admitted(tool, tool.checked(call.input), digest)
+        return AdmittedCall(tool, tool.checked(call.input), digest)
     except ToolInputInvalid as error:
-        return Refused(Outcome.FAILED, error.sentence)
+        return Denied(Outcome.FAILED, error.sentence)
 
 
-def fitting(wanted: object, tool: AnyTool | None) -> JsonObject:
+def validate_edited_arguments(wanted: object, tool: AnyTool | None) -> JsonObject:
     """Arguments that a hook or an approver wrote, as they would come from a model: copied, and checked by the tool.
 
     Raises ToolInputInvalid, whatever they are and whatever the tool's own code makes of them.
     """
     try:
-        arguments = _written(wanted)
+        arguments = _as_json_object(wanted)
         if tool is not None:
-            tool.checked(copied(arguments))
+            tool.checked(deep_copy(arguments))
     except ToolInputInvalid:
         raise
     except RecursionError:
         raise ToolInputInvalid(_TOO_DEEP) from None
     except BaseException as error:  # noqa: BLE001 - whatever was written there, and a schema makes of it
-        raise ToolInputInvalid(f"They cannot be used ({kind_of(error)}).") from None
+        raise ToolInputInvalid(f"They cannot be used ({type_name(error)}).") from None
     return arguments
 
 
-def _written(wanted: object) -> JsonObject:
+def _as_json_object(wanted: object) -> JsonObject:
     arguments: object = json.loads(json.dumps(wanted, allow_nan=False))
     if not isinstance(arguments, dict):
         raise ToolInputInvalid("They are no JSON object.")
-    if is_nested_deeper(cast("object", arguments), DEEPEST):
+    if is_nested_deeper(cast("object", arguments), MAX_ARGUMENT_DEPTH):
         raise ToolInputInvalid(_TOO_DEEP)
     return cast("JsonObject", arguments)
 
 
 def decide(
-    case: Case,
+    case: CallFacts,
     rules: Iterable[Rule],
     mode: Mode,
     *,
     suspension: Suspension = NOTHING_SUSPENDED,
-    grounds: Grounds = ANYWHERE,
+    grounds: ProtectedPaths = NO_PROTECTED_PATHS,
 ) -> Verdict:
     """Take an admitted call through hard denies, rules and mode. All `rules` hold here and now."""
-    hard = hard_deny(case, grounds)
+    hard = find_hard_deny(case, grounds)
     if hard is not None and hard.is_certain:
-        return denied("This is never run: {reason} Find another way.", reason=hard.reason)
+        return deny("This is never run: {reason} Find another way.", reason=hard.reason)
     held = (*mode.rules, *rules)
-    verdict = _held_back(case, held, mode) or _let_through(case, held, mode, hard)
+    verdict = _restricting_verdict(case, held, mode) or _allowing_verdict(case, held, mode, hard)
     if not suspension.covers(case.tool) or not isinstance(verdict, Allowed) or verdict.by == "default":
         return verdict
-    return Allowed(case.digest, "default") if _is_harmless(case) else Ask(case.digest, (suspension.why,))
+    return Allowed(case.digest, "default") if _only_reads(case) else Ask(case.digest, (suspension.why,))
 
 
-def denied(template: str, **values: str) -> Refused:
+def deny(template: str, **values: str) -> Denied:
     """Refused by what the person, or the program, has laid down."""
-    return Refused(Outcome.DENIED, Sentence(template, values))
+    return Denied(Outcome.DENIED, Sentence(template, values))
 
 
-def _held_back(case: Case, rules: tuple[Rule, ...], mode: Mode) -> Verdict | None:
+def _restricting_verdict(case: CallFacts, rules: tuple[Rule, ...], mode: Mode) -> Verdict | None:
     """What rules that deny or ask say, and a mode that denies; None when they say nothing."""
-    caught = [(rule, catches(rule, case)) for rule in rules if rule.effect is not RuleEffect.ALLOW]
+    caught = [(rule, match_restriction(rule, case)) for rule in rules if rule.effect is not RuleEffect.ALLOW]
     for rule, match in caught:
         if rule.effect is RuleEffect.DENY and match is Match.YES:
-            return denied("A rule made by {origin} denies this call. Find another way.", origin=rule.origin)
+            return deny("A rule made by {origin} denies this call. Find another way.", origin=rule.origin)
     if mode.mutating == "deny" and _changes_something(case.tool) and not case.is_read_only:
-        return denied("The mode “{mode}” denies calls that change something.", mode=mode.title)
+        return deny("The mode “{mode}” denies calls that change something.", mode=mode.title)
     asking = [(rule, match) for rule, match in caught if match is not Match.NO and not _is_answered(rule, rules, case)]
     if not asking:
         return None
     return Ask(case.digest, (_why_asked(*asking[0]),), tuple(rule.id for rule, _ in asking))
 
 
-def _is_answered(asks: Rule, rules: tuple[Rule, ...], case: Case) -> bool:
+def _is_answered(asks: Rule, rules: tuple[Rule, ...], case: CallFacts) -> bool:
     """Whether a person allowed calls like this one when they were asked because of this rule."""
     answering = (rule for rule in rules if rule.effect is RuleEffect.ALLOW and asks.id in rule.answers)
-    return asks.effect is RuleEffect.ASK and covering(answering, case) is not None
+    return asks.effect is RuleEffect.ASK and find_allowing_rule(answering, case) is not None
 
 
-def _let_through(case: Case, rules: tuple[Rule, ...], mode: Mode, hard: HardDeny | None) -> Verdict:
+def _allowing_verdict(case: CallFacts, rules: tuple[Rule, ...], mode: Mode, hard: HardDeny | None) -> Verdict:
     """What rules that allow, the tool's default and a mode that allows say."""
-    rule = covering((each for each in rules if each.effect is RuleEffect.ALLOW and _saw(each, hard)), case)
+    rule = find_allowing_rule(
+        (each for each in rules if each.effect is RuleEffect.ALLOW and _was_made_knowing(each, hard)), case
+    )
     # A mode that changes nothing lets through what is read-only, and holds it to reading whatever rules allow.
     if rule is not None and not (mode.mutating == "deny" and case.is_read_only):
         return Allowed(case.digest, "rule", rule.id, rule.trusts)
-    if _is_harmless(case) and not (hard is not None and hard.even_at_reading):
+    if _only_reads(case) and not (hard is not None and hard.applies_to_reads):
         return Allowed(case.digest, "default")
     if hard is not None:
         return Ask(case.digest, hard.sentences, hard.asked_by)
@@ -231,7 +235,7 @@ def _let_through(case: Case, rules: tuple[Rule, ...], mode: Mode, hard: HardDeny
     return Ask(case.digest)
 
 
-def _saw(rule: Rule, hard: HardDeny | None) -> bool:
+def _was_made_knowing(rule: Rule, hard: HardDeny | None) -> bool:
     """Whether a person made this rule in sight of why they are asked; a wider one says nothing about that."""
     if hard is None or isinstance(rule.pattern, ArgumentsPattern):
         return True
@@ -247,9 +251,9 @@ def _why_asked(rule: Rule, match: Match) -> Sentence:
     return Sentence(template, {"origin": rule.origin})
 
 
-def _is_harmless(case: Case) -> bool:
+def _only_reads(case: CallFacts) -> bool:
     tool = case.tool
-    only_reads = tool.tool_class is ToolClass.READ_ONLY and (tool.effects <= _HARMLESS or tool.effects == _HANDS_ON)
+    only_reads = tool.tool_class is ToolClass.READ_ONLY and (tool.effects <= _READ_ONLY or tool.effects == _DELEGATES)
     return only_reads or case.is_read_only
 
 
@@ -261,27 +265,27 @@ def _only_edits(tool: AnyTool) -> bool:
     return Effect.WRITE in tool.effects and tool.effects <= _EDITS
 
 
-def _unknown(name: str, known_names: Iterable[str]) -> Refused:
+def _unknown_tool(name: str, known_names: Iterable[str]) -> Denied:
     names = ", ".join(known_names)
     if not names:
-        return _failed("There is no tool “{name}”; this conversation has no tools.", name=name[:80])
-    return _failed("There is no tool “{name}”. The tools are: {names}.", name=name[:80], names=names)
+        return _fail("There is no tool “{name}”; this conversation has no tools.", name=name[:80])
+    return _fail("There is no tool “{name}”. The tools are: {names}.", name=name[:80], names=names)
 
 
 def _is_object(text: str) -> bool:
     """Whether what a call is malformed for is not its arguments; long ones are what they are nearly always."""
-    if len(text) > _LONGEST_LOOKED_AT:
+    if len(text) > _MAX_PARSED_LENGTH:
         return False
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         return False
-    return isinstance(value, dict) and not is_nested_deeper(cast("JsonObject", value), DEEPEST)
+    return isinstance(value, dict) and not is_nested_deeper(cast("JsonObject", value), MAX_ARGUMENT_DEPTH)
 
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(name)
 
 
-def _failed(template: str, **values: str) -> Refused:
-    return Refused(Outcome.FAILED, Sentence(template, values))
+def _fail(template: str, **values: str) -> Denied:
+    return Denied(Outcome.FAILED, Sentence(template, values))

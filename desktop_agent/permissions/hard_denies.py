@@ -6,13 +6,20 @@ from dataclasses import dataclass
 from posixpath import normpath
 from typing import TypeVar
 
-from desktop_agent.permissions.rule_matching import Case
+from desktop_agent.permissions.rule_matching import CallFacts
 from desktop_agent.permissions.shell.commands import Command, ParsedLine
 from desktop_agent.permissions.shell.read_only_commands import is_read_only_command
 from desktop_agent.permissions.shell.wrappers import program_name
-from desktop_agent.tools.startup_files import Level, StartupFile, names_in, parts_of, startup_file, strictest
+from desktop_agent.tools.startup_files import (
+    AskLevel,
+    StartupFile,
+    comparable_parts,
+    find_startup_file,
+    startup_files_in_line,
+    strictest_entry,
+)
 from desktop_agent.tools.tool import AnyTool
-from desktop_agent.vocabulary.conduct.rules import TOP_FOLDER, CommandSubject, PathSubject
+from desktop_agent.vocabulary.conduct.rules import WORKSPACE_ROOT, CommandSubject, PathSubject
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 
@@ -21,13 +28,13 @@ from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 class HardDeny:
     """Why a call is never run. Not `is_certain`: it may be such a call; a person must look.
 
-    They must look `even_at_reading`, which is let through otherwise. `asked_by` are ids, as rules have them, one for
+    They must look `applies_to_reads`, which is let through otherwise. `asked_by` are ids, as rules have them, one for
     each of the `sentences`: a rule that was made in answer to all of them allows what it says. Without, none does.
     """
 
     sentences: tuple[Sentence, ...]
     is_certain: bool = True
-    even_at_reading: bool = False
+    applies_to_reads: bool = False
     asked_by: tuple[str, ...] = ()
 
     @property
@@ -37,31 +44,31 @@ class HardDeny:
 
 
 @dataclass(frozen=True, slots=True)
-class Grounds:
+class ProtectedPaths:
     """Where this program keeps its data, as absolute paths, and the workspace, which may lie in there.
 
     `private` and `startup` are places in the workspace that a person is asked about first: secrets, and what programs
-    run by themselves though its path does not tell. `outside_came`: content from outside came into the conversation,
-    trusted or not.
+    run by themselves though its path does not tell. `has_untrusted_content`: content from outside came into the
+    conversation, trusted or not.
     """
 
     own_folders: tuple[str, ...] = ()
     workspace: str | None = None
     private: tuple[str, ...] = ()
     startup: tuple[tuple[str, StartupFile], ...] = ()
-    outside_came: bool = False
+    has_untrusted_content: bool = False
 
 
-ANYWHERE = Grounds()
+NO_PROTECTED_PATHS = ProtectedPaths()
 
 OWN_FILES = "It would write where this program keeps its own data."
 KEYS = "It would write where keys and passwords are kept."
 EVERYTHING = "It would remove or change everything on this computer, or everything of its user."
 DISKS = "It would write to a disk past its file system."
 FORK_BOMB = "It would start itself over and over until the computer stands still."
-KEPT_HERE = "Keys, passwords or what was typed may be kept there."
+PRIVATE_PATH = "Keys, passwords or what was typed may be kept there."
 # As a table, so that those who collect sentences to translate find them.
-_NEVER = {
+_DENY_SENTENCES = {
     OWN_FILES: OWN_FILES,
     KEYS: KEYS,
     EVERYTHING: EVERYTHING,
@@ -71,7 +78,7 @@ _NEVER = {
 UNCLEAR = "What this command would do cannot be told for sure."
 
 # As parts of a path, wherever the home folder is; in lower case.
-_KEPT: tuple[tuple[tuple[str, ...], str], ...] = (
+_PROTECTED_FOLDERS: tuple[tuple[tuple[str, ...], str], ...] = (
     ((".local", "share", "keyrings"), KEYS),
     ((".local", "share", "kwalletd"), KEYS),
     (("library", "keychains"), KEYS),
@@ -83,31 +90,41 @@ _KEPT: tuple[tuple[tuple[str, ...], str], ...] = (
 )
 _DISK = re.compile(r"/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|disk|rdisk|dm-|md|mapper/|mem$|kmem$)")
 # As written: the home folder is an expansion, and so is everything in a folder.
-_WHOLE = re.compile(
+_WHOLE_TREE = re.compile(
     r"""["']?(?:/|~|\$HOME|\$\{HOME\}|/(?:home|root|Users|usr|etc|var|boot|bin|lib|opt|System|Library))["']?[/*.]*["']?"""
 )
 _FUNCTION = re.compile(r"(?<![\w:.])([\w:.]{1,64})[ \t]{0,9}\([ \t]{0,9}\)\s{0,9}\{([^}]{0,400})")
 _FORMATTERS = re.compile(r"mkfs(?:\..+)?|mke2fs|mkswap|wipefs|blkdiscard|shred|truncate|tee")
-_TO_THE_LAST = frozenset({"cp", "mv", "install", "ln", "rsync"})
-_OF_FOLDERS = frozenset({"rm", "chmod", "chown", "chgrp"})
-_KEEP = frozenset({("git", "add"), ("git", "commit"), ("git", "push")})
-_WRITERS = _TO_THE_LAST | _OF_FOLDERS | {"tee", "dd", "truncate", "sqlite3", "unlink", "rmdir", "shred", "touch"}
+_WRITES_LAST_OPERAND = frozenset({"cp", "mv", "install", "ln", "rsync"})
+_RECURSIVE_PROGRAMS = frozenset({"rm", "chmod", "chown", "chgrp"})
+_WRITES_ONLY_GIT = frozenset({("git", "add"), ("git", "commit"), ("git", "push")})
+_WRITERS = (
+    _WRITES_LAST_OPERAND
+    | _RECURSIVE_PROGRAMS
+    | {"tee", "dd", "truncate", "sqlite3", "unlink", "rmdir", "shred", "touch"}
+)
 
 
-def hard_deny(case: Case, grounds: Grounds = ANYWHERE) -> HardDeny | None:
+def find_hard_deny(case: CallFacts, grounds: ProtectedPaths = NO_PROTECTED_PATHS) -> HardDeny | None:
     """Why nobody can allow this call, or None."""
     if case.subjects is None:
-        return _asked(UNCLEAR) if may_write(case.tool) else None
+        return _ask_deny(UNCLEAR) if may_write(case.tool) else None
     for subject in case.subjects:
-        if isinstance(subject, PathSubject) and may_write(case.tool) and (reason := _kept(subject.path, grounds)):
-            return HardDeny((Sentence(_NEVER[reason]),))
-    unclear = _starting(startup_files(case, grounds), grounds) or _private(case, grounds.private)
+        if (
+            isinstance(subject, PathSubject)
+            and may_write(case.tool)
+            and (reason := _protected_reason(subject.path, grounds))
+        ):
+            return HardDeny((Sentence(_DENY_SENTENCES[reason]),))
+    unclear = _startup_file_deny(startup_files_to_ask_about(case, grounds), grounds) or _private_path_deny(
+        case, grounds.private
+    )
     lines = zip(case.lines, (each for each in case.subjects if isinstance(each, CommandSubject)), strict=True)
     for line, subject in lines:
         if (reason := _line_reason(line, subject.line, grounds)) is not None:
-            return HardDeny((Sentence(_NEVER[reason]),))
+            return HardDeny((Sentence(_DENY_SENTENCES[reason]),))
         is_read_only = _is_read_only(line, subject, grounds.workspace)
-        named = None if is_read_only else _starting(_named_in(line, subject), grounds)
+        named = None if is_read_only else _startup_file_deny(_startup_files_named_in(line, subject), grounds)
         unclear = named or unclear
         if not line.understood or any(_is_unclear(each) for each in line.commands):
             unclear = HardDeny((*(named.sentences if named else ()), Sentence(UNCLEAR)), is_certain=False)
@@ -119,56 +136,56 @@ def may_write(tool: AnyTool) -> bool:
     return tool.tool_class is ToolClass.MUTATING or bool(tool.effects & {Effect.WRITE, Effect.EXECUTE})
 
 
-def startup_files(case: Case, grounds: Grounds) -> Mapping[str, StartupFile]:
+def startup_files_to_ask_about(case: CallFacts, grounds: ProtectedPaths) -> Mapping[str, StartupFile]:
     """Startup files that a call may write and that are asked about now, by their paths as a person reads them."""
     if not may_write(case.tool):
         return {}
-    workspace = _folded(grounds.workspace or "")
-    places = {_folded(place): entry for place, entry in grounds.startup}
+    workspace = _comparable_path(grounds.workspace or "")
+    places = {_comparable_path(place): entry for place, entry in grounds.startup}
     found: dict[str, StartupFile] = {}
     for subject in case.subjects or ():
         if isinstance(subject, PathSubject):
-            parts = _folded(subject.path)
+            parts = _comparable_path(subject.path)
             inside = len(workspace) if parts[: len(workspace)] == workspace else 0
-            entry = strictest((_in_places(parts, places), startup_file("/".join(parts), inside=inside)))
-            if entry is not None and (entry.level is not Level.AFTER_OUTSIDE or grounds.outside_came):
+            entry = strictest_entry((_in_places(parts, places), find_startup_file("/".join(parts), inside=inside)))
+            if entry is not None and (entry.level is not AskLevel.AFTER_OUTSIDE or grounds.has_untrusted_content):
                 names = [each for each in subject.path.split("/") if each]
                 found["/".join(names[inside:]) if inside else subject.path] = entry
     return found
 
 
-def _named_in(line: ParsedLine, subject: CommandSubject) -> Mapping[str, StartupFile]:
+def _startup_files_named_in(line: ParsedLine, subject: CommandSubject) -> Mapping[str, StartupFile]:
     """Startup files that stand in a line: the confinement lets it write those (see docs/confinement.md).
 
     As they are written, and as the programs get them: quotes within a name hide nothing.
     """
     words = (word for command in line.commands for word in command.words if word is not None)
     targets = (each.target for each in line.redirections if each.target is not None)
-    return names_in("\n".join((subject.line, *words, *targets)), subject.folder or TOP_FOLDER)
+    return startup_files_in_line("\n".join((subject.line, *words, *targets)), subject.folder or WORKSPACE_ROOT)
 
 
 def _is_read_only(line: ParsedLine, subject: CommandSubject, workspace: str | None) -> bool:
     """Whether it writes no file that it names, or only what git keeps of it."""
     targets = (each.target or each.source for each in line.redirections if each.writes)
-    if any(names_in(each, subject.folder or TOP_FOLDER) for each in targets):
+    if any(startup_files_in_line(each, subject.folder or WORKSPACE_ROOT) for each in targets):
         return False
     return line.understood and all(
-        each.words[:2] in _KEEP or is_read_only_command(each, workspace) for each in line.commands
+        each.words[:2] in _WRITES_ONLY_GIT or is_read_only_command(each, workspace) for each in line.commands
     )
 
 
-def _starting(found: Mapping[str, StartupFile], grounds: Grounds) -> HardDeny | None:
+def _startup_file_deny(found: Mapping[str, StartupFile], grounds: ProtectedPaths) -> HardDeny | None:
     sentences = tuple(entry.sentence(file) for file, entry in found.items())
     # Of another workspace the same name is another file.
     asked_by = tuple(f"startup file {grounds.workspace or ''} {file}" for file in found)
     return HardDeny(sentences, is_certain=False, asked_by=asked_by) if found else None
 
 
-def _private(case: Case, private: Sequence[str]) -> HardDeny | None:
-    places = dict.fromkeys(map(_folded, private), KEPT_HERE)
-    paths = (_folded(each.path) for each in case.subjects or () if isinstance(each, PathSubject))
+def _private_path_deny(case: CallFacts, private: Sequence[str]) -> HardDeny | None:
+    places = dict.fromkeys(map(_comparable_path, private), PRIVATE_PATH)
+    paths = (_comparable_path(each.path) for each in case.subjects or () if isinstance(each, PathSubject))
     hit = any(_in_places(each, places) for each in paths)
-    return _asked(KEPT_HERE, even_at_reading=True) if hit else None
+    return _ask_deny(PRIVATE_PATH, even_at_reading=True) if hit else None
 
 
 _Found = TypeVar("_Found")
@@ -180,40 +197,40 @@ def _in_places(path: tuple[str, ...], places: Mapping[tuple[str, ...], _Found]) 
     return next((each for each in every if each is not None), None)
 
 
-def _folded(path: str) -> tuple[str, ...]:
-    return parts_of(normpath(path.replace("\\", "/"))) if path else ()
+def _comparable_path(path: str) -> tuple[str, ...]:
+    return comparable_parts(normpath(path.replace("\\", "/"))) if path else ()
 
 
-def _asked(reason: str, *, even_at_reading: bool = False) -> HardDeny:
-    return HardDeny((Sentence(reason),), is_certain=False, even_at_reading=even_at_reading)
+def _ask_deny(reason: str, *, even_at_reading: bool = False) -> HardDeny:
+    return HardDeny((Sentence(reason),), is_certain=False, applies_to_reads=even_at_reading)
 
 
-def _line_reason(line: ParsedLine, text: str, grounds: Grounds) -> str | None:
-    if any(_starts_itself(*found.groups()) for found in _FUNCTION.finditer(text)):
+def _line_reason(line: ParsedLine, text: str, grounds: ProtectedPaths) -> str | None:
+    if any(_is_fork_bomb(*found.groups()) for found in _FUNCTION.finditer(text)):
         return FORK_BOMB
     for each in line.redirections:
         target = each.target or each.source
-        if each.writes and (reason := DISKS if _DISK.match(target) else _kept(target, grounds)):
+        if each.writes and (reason := DISKS if _DISK.match(target) else _protected_reason(target, grounds)):
             return reason
     reasons = (_command_reason(each, grounds) for each in line.commands)
     return next((reason for reason in reasons if reason is not None), None)
 
 
-def _starts_itself(name: str, body: str) -> bool:
+def _is_fork_bomb(name: str, body: str) -> bool:
     """Whether a function sends itself to itself, in the background."""
     itself = re.escape(name)
     return re.search(rf"(?<![\w:.]){itself}\s{{0,9}}\|\s{{0,9}}{itself}\s{{0,9}}&", body) is not None
 
 
-def _command_reason(command: Command, grounds: Grounds) -> str | None:
+def _command_reason(command: Command, grounds: ProtectedPaths) -> str | None:
     name = program_name(command.words[0] or "")
     operands = tuple(_operands(command))
     if any(_DISK.match(each) for each in _written_to(name, operands)):
         return DISKS
-    if _goes_down(name, command) and any(_is_whole(each) for each in operands):
+    if _is_recursive(name, command) and any(_is_whole_tree(each) for each in operands):
         return EVERYTHING
     if name in _WRITERS or (name == "sed" and any(each.startswith("-i") for each in command.sources)):
-        return next((reason for each in operands if (reason := _kept(each, grounds))), None)
+        return next((reason for each in operands if (reason := _protected_reason(each, grounds))), None)
     return None
 
 
@@ -230,21 +247,21 @@ def _written_to(name: str, operands: tuple[str, ...]) -> tuple[str, ...]:
         return operands
     if name == "dd":
         return tuple(each for each in operands if not each.startswith("if="))
-    return operands[-1:] if name in _TO_THE_LAST else ()
+    return operands[-1:] if name in _WRITES_LAST_OPERAND else ()
 
 
-def _goes_down(name: str, command: Command) -> bool:
+def _is_recursive(name: str, command: Command) -> bool:
     """Whether it works on whole folders."""
     if name == "find":
         return "-delete" in command.words
     options = [each for each in command.sources[1:] if each.startswith("-")]
-    return name in _OF_FOLDERS and any(
+    return name in _RECURSIVE_PROGRAMS and any(
         each.startswith("--rec") or (not each.startswith("--") and "r" in each.lower()) for each in options
     )
 
 
-def _is_whole(operand: str) -> bool:
-    return _WHOLE.fullmatch(operand) is not None or (operand[:1] == "/" and normpath(operand) in {"/", "//"})
+def _is_whole_tree(operand: str) -> bool:
+    return _WHOLE_TREE.fullmatch(operand) is not None or (operand[:1] == "/" and normpath(operand) in {"/", "//"})
 
 
 def _is_unclear(command: Command) -> bool:
@@ -255,11 +272,11 @@ def _is_unclear(command: Command) -> bool:
     return any(word is None and not re.fullmatch(r"[\w.][\w./*?-]*", source) for word, source in pairs)
 
 
-def _kept(path: str, grounds: Grounds) -> str | None:
+def _protected_reason(path: str, grounds: ProtectedPaths) -> str | None:
     """Why nobody may write there, or None."""
     parts = _parts(path)
     workspace = _parts(grounds.workspace or "")
-    for place, reason in (*_KEPT, *((_parts(each), OWN_FILES) for each in grounds.own_folders)):
+    for place, reason in (*_PROTECTED_FOLDERS, *((_parts(each), OWN_FILES) for each in grounds.own_folders)):
         for at in range(len(parts) - len(place) + 1):
             folder = parts[: at + len(place)]
             # A workspace in there was made to be worked in.

@@ -12,10 +12,10 @@ from functools import partial
 from types import FunctionType, MethodType
 from typing import Any, Literal, TypeVar
 
-from desktop_agent.permissions.foreign_messages import ShownHistory, sound
-from desktop_agent.permissions.gate import fitting
-from desktop_agent.tools.foreign_code import Fault, contained, copied, kind_of
-from desktop_agent.tools.in_thread import by_size
+from desktop_agent.permissions.foreign_messages import HistoryCopy, validate_message
+from desktop_agent.permissions.gate import validate_edited_arguments
+from desktop_agent.tools.foreign_code import Fault, call_foreign, deep_copy, type_name
+from desktop_agent.tools.in_thread import run_by_size
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import Image, JsonObject, Outcome, Text, ToolResult
 from desktop_agent.vocabulary.conduct.hooks import (
@@ -60,27 +60,30 @@ class PromptRuling:
     prompt: Message
 
 
-async def before_call(
+async def run_pre_tool_hooks(
     hooks: Hooks,
     moment: PreToolUse,
     tool: AnyTool | None,
     *,
-    history: ShownHistory | None = None,
+    history: HistoryCopy | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> HookRuling:
     """Ask the hooks about a call that is about to pass the gates. Edits chain, and must fit the tool.
 
     `history`, where it is given, stands for that of the moment.
     """
-    history = history or ShownHistory(moment.history)
+    history = history or HistoryCopy(moment.history)
     asks: list[str] = []
     denials: list[str] = []
     arguments, edited = moment.input, False
     for hook in hooks.pre_tool_use:
-        match await _verdict(hook, replace(moment, input=arguments), history, time_limit):
+        match await _ask_hook(hook, replace(moment, input=arguments), history, time_limit):
             case HookEdit(input=dict() as wanted):
                 try:
-                    arguments, edited = await by_size(partial(fitting, wanted, tool), wanted), True
+                    arguments, edited = (
+                        await run_by_size(partial(validate_edited_arguments, wanted, tool), wanted),
+                        True,
+                    )
                 except ToolInputInvalid as error:
                     denials.append(f"A hook changed the arguments. {error}")
             case HookEdit():
@@ -92,15 +95,15 @@ async def before_call(
             case HookAllow():
                 pass
     if denials:
-        return HookRuling("deny", _joined(denials) or _DENIED, arguments, edited)
-    return HookRuling("ask" if asks else "allow", _joined(asks), arguments, edited)
+        return HookRuling("deny", _join_reasons(denials) or _DENIED, arguments, edited)
+    return HookRuling("ask" if asks else "allow", _join_reasons(asks), arguments, edited)
 
 
-async def after_call(
+async def run_post_tool_hooks(
     hooks: Hooks,
     moment: PostToolUse,
     *,
-    history: ShownHistory | None = None,
+    history: HistoryCopy | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> ToolResult:
     """Show the hooks a result. Edits chain and change what it says, never how the call ended or whose it is.
@@ -108,13 +111,13 @@ async def after_call(
     A denial, and a question that nobody is there for, keeps the result out: its reason stands in its place, and a call
     that succeeded counts as failed. `history`, where it is given, stands for that of the moment.
     """
-    history = history or ShownHistory(moment.history)
+    history = history or HistoryCopy(moment.history)
     denials: list[str] = []
     result = moment.result
     for hook in hooks.post_tool_use:
-        match await _verdict(hook, replace(moment, result=result), history, time_limit):
+        match await _ask_hook(hook, replace(moment, result=result), history, time_limit):
             case HookEdit(result=ToolResult() as wanted):
-                content = await by_size(partial(copied, wanted.content), wanted.content)
+                content = await run_by_size(partial(deep_copy, wanted.content), wanted.content)
                 result = result.model_copy(update={"content": content})
             case HookEdit():
                 denials.append(_NO_VERDICT)
@@ -124,22 +127,22 @@ async def after_call(
                 pass
     if not denials:
         return result
-    said = _joined(denials) or "A hook kept this result out."
+    said = _join_reasons(denials) or "A hook kept this result out."
     outcome = Outcome.FAILED if result.outcome is Outcome.SUCCEEDED else result.outcome
     return result.model_copy(update={"content": (Text(text=said),), "outcome": outcome})
 
 
-async def before_prompt(hooks: Hooks, moment: UserPromptSubmit, *, time_limit: float = TIME_LIMIT) -> PromptRuling:
+async def run_prompt_hooks(hooks: Hooks, moment: UserPromptSubmit, *, time_limit: float = TIME_LIMIT) -> PromptRuling:
     """Ask the hooks about a prompt. Edits chain and change its blocks; a question counts as a denial.
 
     The prompt of a denial is the one that was sent.
     """
-    history = ShownHistory(moment.history)
+    history = HistoryCopy(moment.history)
     denials: list[str] = []
     prompt = moment.prompt
     for hook in hooks.user_prompt_submit:
-        match await _verdict(hook, replace(moment, prompt=prompt), history, time_limit):
-            case HookEdit(prompt=Message() as wanted) if (said := _said(wanted)) is not None:
+        match await _ask_hook(hook, replace(moment, prompt=prompt), history, time_limit):
+            case HookEdit(prompt=Message() as wanted) if (said := _validate_prompt(wanted)) is not None:
                 prompt = prompt.model_copy(update={"blocks": said.blocks})
             case HookEdit():
                 denials.append(_NO_VERDICT)
@@ -149,7 +152,7 @@ async def before_prompt(hooks: Hooks, moment: UserPromptSubmit, *, time_limit: f
                 pass
     if denials:
         return PromptRuling(
-            allowed=False, reason=_joined(denials) or "A hook refused this prompt.", prompt=moment.prompt
+            allowed=False, reason=_join_reasons(denials) or "A hook refused this prompt.", prompt=moment.prompt
         )
     return PromptRuling(allowed=True, reason="", prompt=prompt)
 
@@ -158,46 +161,46 @@ _DENIED = "A hook denied this call."
 _NO_VERDICT = "A hook answered something that is no verdict here, which counts as a denial."
 
 
-async def _verdict(
+async def _ask_hook(
     hook: Callable[[Moment], Awaitable[HookVerdict | None]],
     moment: Moment,
-    history: ShownHistory,
+    history: HistoryCopy,
     time_limit: float,
 ) -> HookVerdict:
     """One hook's, with no answer as allow, and every fault as a denial. A cancel goes through to the hook."""
-    name = hook.__qualname__ if isinstance(hook, FunctionType | MethodType) else kind_of(hook)
+    name = hook.__qualname__ if isinstance(hook, FunctionType | MethodType) else type_name(hook)
 
     async def shown() -> Moment:
-        return replace(await _own(moment), history=await history.copied())
+        return replace(await _copy_moment(moment), history=await history.copied())
 
-    given = await contained(shown)
+    given = await call_foreign(shown)
     if isinstance(given, Fault):
-        return _denied(name, given)
+        return _deny_for_fault(name, given)
 
     async def asked() -> HookVerdict:
-        return _checked(await hook(given))
+        return _validate_verdict(await hook(given))
 
-    task = asyncio.create_task(contained(asked))
+    task = asyncio.create_task(call_foreign(asked))
     try:
         await asyncio.wait([task], timeout=time_limit)
     finally:
         in_time = task.done()
         if not in_time:
-            await _cancelled(task, name)
+            await _log_cancelled(task, name)
     if not in_time:
         _log.warning("the hook %s did not end within %g s", name, time_limit)
         return HookDeny(f"A hook did not answer within {time_limit:g} s, which counts as a denial.")
     made = Fault(asyncio.CancelledError()) if task.cancelled() else task.result()
-    return _denied(name, made) if isinstance(made, Fault) else made
+    return _deny_for_fault(name, made) if isinstance(made, Fault) else made
 
 
-def _denied(name: str, fault: Fault) -> HookDeny:
+def _deny_for_fault(name: str, fault: Fault) -> HookDeny:
     # The type alone: what an exception says may be what nobody should read in a log.
     _log.warning("the hook %s raised %s", name, fault.kind)
     return HookDeny(f"A hook failed ({fault.kind}), which counts as a denial.")
 
 
-def _checked(answer: object) -> HookVerdict:
+def _validate_verdict(answer: object) -> HookVerdict:
     """With no answer as allow, and what is no verdict as a denial."""
     match answer:
         case None:
@@ -212,28 +215,28 @@ def _checked(answer: object) -> HookVerdict:
             return HookDeny(_NO_VERDICT)
 
 
-async def _own(moment: Moment) -> Moment:
+async def _copy_moment(moment: Moment) -> Moment:
     """A copy down to the last dictionary, without the history."""
     bare = replace(moment, history=())
-    return await by_size(lambda: copied(bare), *(getattr(bare, each.name) for each in fields(bare)))
+    return await run_by_size(lambda: deep_copy(bare), *(getattr(bare, each.name) for each in fields(bare)))
 
 
-async def _cancelled(task: "asyncio.Task[Any]", name: str) -> None:
+async def _log_cancelled(task: "asyncio.Task[Any]", name: str) -> None:
     task.cancel()
     await asyncio.wait([task], timeout=_GRACE)
     if not task.done():
         _log.error("the hook %s does not heed that it was cancelled, and was left alone", name)
 
 
-def _said(prompt: Message) -> Message | None:
+def _validate_prompt(prompt: Message) -> Message | None:
     """What a hook made of a prompt, as our own; None for what is none."""
     try:
-        said = sound(prompt)
+        said = validate_message(prompt)
     except AgentError:
         return None
     return said if said.blocks and all(isinstance(block, Text | Image) for block in said.blocks) else None
 
 
-def _joined(reasons: Sequence[str]) -> str:
+def _join_reasons(reasons: Sequence[str]) -> str:
     """Each once, in order."""
     return " ".join(dict.fromkeys(reason for reason in reasons if reason))

@@ -4,29 +4,29 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from desktop_agent.permissions.rule_matching import (
+    changes_environment,
     command_patterns,
-    folder_of,
-    holding_in,
+    commands_to_allow,
     is_command_covered,
+    is_transparent_line,
+    is_within,
     names_tool,
-    path_fits,
     path_parts,
-    reads_elsewhere,
-    says_all,
-    sets_up,
-    to_be_allowed,
+    patterns_for_folder,
+    reads_outside_workspace,
+    run_folder,
 )
-from desktop_agent.permissions.shell.bundles import bundle_of
+from desktop_agent.permissions.shell.bundles import find_bundle
 from desktop_agent.permissions.shell.commands import Command
-from desktop_agent.permissions.shell.harmless_in_programs import PROGRAMS, WITH_SUBCOMMANDS
-from desktop_agent.permissions.shell.nodes import listed
+from desktop_agent.permissions.shell.harmless_in_programs import PROGRAM_OPTIONS, SUBCOMMAND_OPTIONS
+from desktop_agent.permissions.shell.nodes import word_set
 from desktop_agent.permissions.shell.program_names import (
     DO_ANYTHING,
     SAY_ALL,
     START_WHAT_FOLLOWS,
 )
-from desktop_agent.permissions.shell.reaching_options import known_name, names_of, subcommand, words_to_name
-from desktop_agent.permissions.shell.wrappers import SHELLS, WRAPPERS, program_name, unwrapped
+from desktop_agent.permissions.shell.reaching_options import known_name, program_names, subcommand, words_to_name
+from desktop_agent.permissions.shell.wrappers import SHELLS, WRAPPERS, program_name, unwrap
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import (
     ArgumentsPattern,
@@ -46,14 +46,14 @@ from desktop_agent.vocabulary.messages import new_id
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 
 # They do nothing but change what the next command finds, or where it runs.
-_PREPARE = listed(
+_SETUP_COMMANDS = word_set(
     "export declare typeset local readonly unset set shopt read mapfile readarray getopts hash enable alias unalias cd "
     "pushd popd umask ulimit exec trap"
 )
 # Of these `run` starts a script that the folder names, and no program.
-_RUN_SCRIPTS = listed("npm pnpm yarn cargo go dotnet")
+_RUN_SCRIPTS = word_set("npm pnpm yarn cargo go dotnet")
 # `python -m pytest` says what it does, `python -m timeit` runs anything.
-_MODULES_THAT_SAY = listed("pytest unittest ruff mypy black isort flake8 pyright basedpyright")
+_CLEAR_MODULES = word_set("pytest unittest ruff mypy black isort flake8 pyright basedpyright")
 
 # Either can make of a file what it likes, so a rule is about both. It holds in the whole workspace: files that start
 # programs are asked about wherever they lie, and all that these tools did can be undone.
@@ -61,7 +61,7 @@ _CHANGE_A_FILE = ("edit_file", "write_file")
 _WRITES = frozenset({Effect.WRITE})
 
 
-def proposals(
+def propose_rules(
     tool: AnyTool,
     digest: str,
     subjects: Sequence[Subject] | None,
@@ -76,11 +76,11 @@ def proposals(
     workspace has one rule alone, for all files there.
     """
     words = [each for rule in allowed if names_tool(rule, tool) for each in command_patterns(rule.pattern)]
-    patterns: list[Pattern | None] = [*_narrow(subjects or (), words, workspace)]
+    patterns: list[Pattern | None] = [*_narrow_patterns(subjects or (), words, workspace)]
     exact = ArgumentsPattern(digest=digest)
     if not patterns:
         patterns = [exact] if Effect.EXECUTE in tool.effects else [exact, None]
-    if (rule := _of_files(tool, patterns, workspace)) is not None:
+    if (rule := _file_rule(tool, patterns, workspace)) is not None:
         return (rule,)
     scopes = [(RuleScope.WORKSPACE, workspace)] if workspace is not None else []
     return tuple(
@@ -90,7 +90,7 @@ def proposals(
     )
 
 
-def of_startup_files(rules: Sequence[Rule], digest: str, subjects: Sequence[Subject] | None) -> tuple[Rule, ...]:
+def for_startup_files(rules: Sequence[Rule], digest: str, subjects: Sequence[Subject] | None) -> tuple[Rule, ...]:
     """What is left of rules about a call that is asked about for startup files: a wider one would answer no more.
 
     They hold in the workspace alone. One about paths is about the one file, or about the very call.
@@ -109,14 +109,14 @@ def with_trust(rules: Sequence[Rule]) -> tuple[Rule, ...]:
     return (*rules, *(each.model_copy(update={"id": new_id(), "trusts": True}) for each in here))
 
 
-def _of_files(tool: AnyTool, patterns: Sequence[Pattern | None], workspace: str | None) -> Rule | None:
+def _file_rule(tool: AnyTool, patterns: Sequence[Pattern | None], workspace: str | None) -> Rule | None:
     """For both tools that change a file, anywhere in the workspace; None where the call is about something else."""
     only_writes = tool.effects == _WRITES and tool.tool_class is ToolClass.MUTATING
     if tool.name not in _CHANGE_A_FILE or not only_writes or not tool.scope or workspace is None:
         return None
     everywhere = PurePath(workspace).as_posix()
     folders = [each.prefix for each in patterns if isinstance(each, PathPattern)]
-    if not folders or not _is_narrow(everywhere) or not all(path_fits(everywhere, each) for each in folders):
+    if not folders or not _is_narrow(everywhere) or not all(is_within(everywhere, each) for each in folders):
         return None
     return Rule(
         effect=RuleEffect.ALLOW,
@@ -129,7 +129,9 @@ def _of_files(tool: AnyTool, patterns: Sequence[Pattern | None], workspace: str 
     )
 
 
-def _narrow(subjects: Sequence[Subject], allowed: Sequence[CommandPattern], workspace: str | None) -> list[Pattern]:
+def _narrow_patterns(
+    subjects: Sequence[Subject], allowed: Sequence[CommandPattern], workspace: str | None
+) -> list[Pattern]:
     """One pattern that covers everything that the call is about; none where one cannot."""
     paths = [each.path for each in subjects if isinstance(each, PathSubject)]
     hosts = {each.host.lower() for each in subjects if isinstance(each, HostSubject)}
@@ -142,7 +144,7 @@ def _narrow(subjects: Sequence[Subject], allowed: Sequence[CommandPattern], work
         return [PathPattern(prefix=each) for each in folders if _is_narrow(each)] if len(folders) == 1 else []
     if hosts:
         return [HostPattern(host=each) for each in hosts] if len(hosts) == 1 else []
-    return _of_line(lines.pop(), allowed, workspace) if len(lines) == 1 else []
+    return _line_patterns(lines.pop(), allowed, workspace) if len(lines) == 1 else []
 
 
 def _is_narrow(folder: str) -> bool:
@@ -151,60 +153,62 @@ def _is_narrow(folder: str) -> bool:
     return bool(parts) and parts != (folder[:2],)
 
 
-def _of_line(subject: CommandSubject, allowed: Sequence[CommandPattern], workspace: str | None) -> list[Pattern]:
+def _line_patterns(subject: CommandSubject, allowed: Sequence[CommandPattern], workspace: str | None) -> list[Pattern]:
     """About the one command that is missing; of several that are, only a bundle can allow all by one rule."""
-    folder = folder_of(subject)
+    folder = run_folder(subject)
     # What runs who knows where is allowed by its arguments, folder and all, or not at all.
-    if folder is None or not says_all(subject, workspace):
+    if folder is None or not is_transparent_line(subject, workspace):
         return []
-    held = holding_in(allowed, folder)
-    wanted = to_be_allowed(subject, workspace)
-    missing = [_plainly(each) for each in wanted if not is_command_covered(each, held, workspace)]
-    bundle = bundle_of((_first_words(each, workspace) for each in missing), folder)
+    held = patterns_for_folder(allowed, folder)
+    wanted = commands_to_allow(subject, workspace)
+    missing = [_without_wrappers(each) for each in wanted if not is_command_covered(each, held, workspace)]
+    bundle = find_bundle((_first_words(each, workspace) for each in missing), folder)
     several = [bundle] if bundle is not None else []
-    return [*_of_command(missing[0], several, folder, workspace)] if len(missing) == 1 else [*several]
+    return [*_command_patterns(missing[0], several, folder, workspace)] if len(missing) == 1 else [*several]
 
 
-def _of_command(command: Command, bundles: Sequence[Pattern], folder: str, workspace: str | None) -> Iterator[Pattern]:
+def _command_patterns(
+    command: Command, bundles: Sequence[Pattern], folder: str, workspace: str | None
+) -> Iterator[Pattern]:
     literal = tuple(each for each in command.words if each is not None)
     first = _first_words(command, workspace)
     if first:
         yield CommandPattern(words=first, folder=folder)
     yield from bundles
     # Only for want of another: whoever allows one line for good is asked about the next one like it.
-    if not first and not bundles and len(literal) == len(command.words) and not _is_set_up(command):
+    if not first and not bundles and len(literal) == len(command.words) and not _has_changed_environment(command):
         yield CommandPattern(words=literal, exact=True, folder=folder)
 
 
-def _is_set_up(command: Command) -> bool:
+def _has_changed_environment(command: Command) -> bool:
     """Whether it starts something with other surroundings, as `X=1 ls` does: only the whole call can be allowed."""
-    return sets_up(command, 1) or any(map(_is_set_up, command.carries))
+    return changes_environment(command, 1) or any(map(_has_changed_environment, command.starts))
 
 
-def _plainly(command: Command) -> Command:
+def _without_wrappers(command: Command) -> Command:
     """Without what only starts it."""
-    while command.is_transparent and len(command.carries) == 1:
-        command = command.carries[0]
+    while command.is_transparent and len(command.starts) == 1:
+        command = command.starts[0]
     return command
 
 
 def _first_words(command: Command, workspace: str | None) -> tuple[str, ...]:
     """As many words as say what it does; none where they do not."""
-    first = () if reads_elsewhere(command, workspace) else _saying_words(command)
+    first = () if reads_outside_workspace(command, workspace) else _telling_words(command)
     many = words_to_name(command.words, command.sources, len(first)) if first else None
     words = tuple(each for each in command.words[: many or 0] if each is not None)
     return words if len(words) == many else ()
 
 
-def _saying_words(command: Command) -> tuple[str, ...]:
+def _telling_words(command: Command) -> tuple[str, ...]:
     name = command.words[0]
-    if name is None or command.carries or unwrapped(command.words) is not None:
+    if name is None or command.starts or unwrap(command.words) is not None:
         return ()
     module = (command.words[2:3] or ("",))[0] or ""
-    if _is_python(name) and command.words[1:2] == ("-m",) and module in _MODULES_THAT_SAY:
+    if _is_python(name) and command.words[1:2] == ("-m",) and module in _CLEAR_MODULES:
         said = subcommand(command.words[2:])
         return () if said == () else (name, "-m", module, *(said or ()))
-    if _does_anything(name) or name in _PREPARE or program_name(name) in WRAPPERS:
+    if _may_do_anything(name) or name in _SETUP_COMMANDS or program_name(name) in WRAPPERS:
         return ()
     said = subcommand(command.words)
     if said is None:
@@ -214,18 +218,24 @@ def _saying_words(command: Command) -> tuple[str, ...]:
         return (name, *said) if said else ()
     what = command.words[1 + len(said)] if len(command.words) > 1 + len(said) else None
     is_script = said[0] == "run" and known_name(name) in _RUN_SCRIPTS
-    return (name, *said, what) if what and not what.startswith("-") and _says(what, is_script=is_script) else ()
+    return (
+        (name, *said, what)
+        if what and not what.startswith("-") and _is_clear_by_name(what, is_script=is_script)
+        else ()
+    )
 
 
-def _says(what: str, *, is_script: bool) -> bool:
+def _is_clear_by_name(what: str, *, is_script: bool) -> bool:
     """Whether what is started is known by its name alone."""
-    starts = unwrapped((what, "x")) is not None or known_name(what) in PROGRAMS or known_name(what) in WITH_SUBCOMMANDS
-    says = known_name(what) in _MODULES_THAT_SAY - WITH_SUBCOMMANDS.keys()
-    return not _does_anything(what) and (is_script or says or not starts)
+    starts = (
+        unwrap((what, "x")) is not None or known_name(what) in PROGRAM_OPTIONS or known_name(what) in SUBCOMMAND_OPTIONS
+    )
+    says = known_name(what) in _CLEAR_MODULES - SUBCOMMAND_OPTIONS.keys()
+    return not _may_do_anything(what) and (is_script or says or not starts)
 
 
-def _does_anything(word: str) -> bool:
-    names = {*names_of(word), program_name(word).partition(".")[0]}
+def _may_do_anything(word: str) -> bool:
+    names = {*program_names(word), program_name(word).partition(".")[0]}
     return not names.isdisjoint(DO_ANYTHING | SHELLS) or _is_python(word)
 
 

@@ -6,16 +6,16 @@ from enum import IntEnum
 from itertools import takewhile
 from unicodedata import normalize
 
-from desktop_agent.permissions.shell.commands import Command, ParsedLine, parsed
+from desktop_agent.permissions.shell.commands import Command, ParsedLine, parse_line
 from desktop_agent.permissions.shell.program_names import READ_NO_FILES, SAY_ALL, START_WHAT_FOLLOWS
-from desktop_agent.permissions.shell.reaching_options import is_name_inside, known_name, reaches_further
+from desktop_agent.permissions.shell.reaching_options import has_escalating_words, is_name_inside, known_name
 from desktop_agent.permissions.shell.read_only_commands import (
-    is_read_only_beside_others,
+    is_read_only_anywhere,
     is_read_only_line,
-    lists_lead_out,
-    stays_inside,
+    loop_leaves_workspace,
+    stays_in_workspace,
 )
-from desktop_agent.permissions.shell.seen_inside import seen_inside
+from desktop_agent.permissions.shell.seen_inside import find_nested_commands
 from desktop_agent.permissions.shell.wrappers import WRAPPERS, program_name
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import (
@@ -35,13 +35,13 @@ from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 
 _SubjectPattern = PathPattern | HostPattern | CommandPattern | CommandsPattern
 # Which tools a rule about every tool can be about, when they do not say what they touch.
-_CONCERNED: dict[type[_SubjectPattern], frozenset[Effect]] = {
+_EFFECTS_OF_PATTERN: dict[type[_SubjectPattern], frozenset[Effect]] = {
     PathPattern: frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE}),
     HostPattern: frozenset({Effect.NETWORK, Effect.EXECUTE}),
     CommandPattern: frozenset({Effect.EXECUTE}),
     CommandsPattern: frozenset({Effect.EXECUTE}),
 }
-_NAMED_BY: dict[type[_SubjectPattern], type[Subject]] = {
+_SUBJECT_OF_PATTERN: dict[type[_SubjectPattern], type[Subject]] = {
     PathPattern: PathSubject,
     HostPattern: HostSubject,
     CommandPattern: CommandSubject,
@@ -58,7 +58,7 @@ class Match(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class CallFacts:
     """A call as rules see it. `subjects` is None when the tool failed to say what the call is about."""
 
     tool: AnyTool
@@ -77,7 +77,7 @@ class Case:
     @property
     def lines(self) -> tuple[ParsedLine, ...]:
         """The shell lines that it would run, taken apart."""
-        return tuple(parsed(each.line) for each in self.subjects or () if isinstance(each, CommandSubject))
+        return tuple(parse_line(each.line) for each in self.subjects or () if isinstance(each, CommandSubject))
 
     @property
     def starts_programs(self) -> bool:
@@ -101,7 +101,7 @@ def command_patterns(pattern: Pattern | None) -> tuple[CommandPattern, ...]:
             return ()
 
 
-def catches(rule: Rule, case: Case) -> Match:
+def match_restriction(rule: Rule, case: CallFacts) -> Match:
     """Whether a rule that denies or asks is about the call: one file, host or command of it is enough."""
     if not names_tool(rule, case.tool):
         return Match.NO
@@ -109,13 +109,13 @@ def catches(rule: Rule, case: Case) -> Match:
         return Match.YES
     if isinstance(rule.pattern, ArgumentsPattern):
         return Match.YES if rule.pattern.digest == case.digest else Match.NO
-    found = max((_caught(rule.pattern, each) for each in case.subjects or ()), default=Match.NO)
-    if found is Match.NO and _is_untold(rule, rule.pattern, case):
+    found = max((_match_subject(rule.pattern, each) for each in case.subjects or ()), default=Match.NO)
+    if found is Match.NO and _may_be_unnamed(rule, rule.pattern, case):
         return Match.MAYBE
     return found
 
 
-def covering(rules: Iterable[Rule], case: Case) -> Rule | None:
+def find_allowing_rule(rules: Iterable[Rule], case: CallFacts) -> Rule | None:
     """The first of the rules that together allow the whole call, or None when a part of it is not allowed.
 
     Exact arguments go first: the person saw all of them. Of several that each allow it, one that trusts what it brings
@@ -132,47 +132,47 @@ def covering(rules: Iterable[Rule], case: Case) -> Rule | None:
         for some in rules_together:
             patterns = [rule.pattern for rule in some if rule.pattern is not None]
             if case.subjects and all(_is_covered(each, patterns, case.workspace) for each in case.subjects):
-                helping = [rule for rule in some if _helps(rule, case.subjects)]
-                return _trusting_as_all(helping) if helping else None
+                helping = [rule for rule in some if _contributes(rule, case.subjects)]
+                return _with_common_trust(helping) if helping else None
     return None
 
 
-def _trusting_as_all(rules: Sequence[Rule]) -> Rule:
+def _with_common_trust(rules: Sequence[Rule]) -> Rule:
     """The first, which trusts only if all of them do."""
     trusts = all(rule.trusts for rule in rules)
     return rules[0] if rules[0].trusts == trusts else rules[0].model_copy(update={"trusts": trusts})
 
 
-def folder_of(subject: CommandSubject) -> str | None:
+def run_folder(subject: CommandSubject) -> str | None:
     """Where the commands of this line run, relative to the workspace; one that goes elsewhere runs anywhere."""
-    line = parsed(subject.line)
-    goes_elsewhere = line.moves or (line.goes_to is not None and not subject.goes_there)
+    line = parse_line(subject.line)
+    goes_elsewhere = line.changes_folder or (line.goes_to is not None and not subject.goes_there)
     return None if goes_elsewhere else subject.folder
 
 
-def to_be_allowed(subject: CommandSubject, workspace: str | None = None) -> tuple[Command, ...]:
+def commands_to_allow(subject: CommandSubject, workspace: str | None = None) -> tuple[Command, ...]:
     """The commands of this line that rules must allow.
 
     To go to the folder for which they hold needs none, nor does what is read-only, where the line runs sandboxed.
     """
-    commands = parsed(subject.line).written[1 if subject.goes_there else 0 :]
-    if not subject.is_sandboxed or lists_lead_out(subject.line, workspace):
+    commands = parse_line(subject.line).written[1 if subject.goes_there else 0 :]
+    if not subject.is_sandboxed or loop_leaves_workspace(subject.line, workspace):
         return commands
     # Of a line that is read-only as a whole, all: rules about it hold as ever.
-    return tuple(each for each in commands if not is_read_only_beside_others(each, workspace)) or commands
+    return tuple(each for each in commands if not is_read_only_anywhere(each, workspace)) or commands
 
 
-def says_all(subject: CommandSubject, workspace: str | None) -> bool:
+def is_transparent_line(subject: CommandSubject, workspace: str | None) -> bool:
     """Whether the line says what it does, so that rules can be about its commands.
 
     Which file a reader is given stands in no line such as `cat list | xargs cat`: only the sandbox bounds these.
     """
-    line = parsed(subject.line)
-    told = subject.is_sandboxed or not any(_reads(each) and _has_open_names(each) for each in line.commands)
-    return told and line.is_plain and not lists_lead_out(subject.line, workspace)
+    line = parse_line(subject.line)
+    told = subject.is_sandboxed or not any(_may_read_files(each) and _has_wildcards(each) for each in line.commands)
+    return told and line.is_plain and not loop_leaves_workspace(subject.line, workspace)
 
 
-def holding_in(patterns: Iterable[CommandPattern], folder: str | None) -> list[CommandPattern]:
+def patterns_for_folder(patterns: Iterable[CommandPattern], folder: str | None) -> list[CommandPattern]:
     """Those that allow something where a line runs."""
     return [each for each in patterns if each.folder is None or each.folder == folder]
 
@@ -183,28 +183,28 @@ def matches_words(pattern: CommandPattern, command: Command) -> bool:
     return words == pattern.words
 
 
-def _is_untold(rule: Rule, pattern: _SubjectPattern, case: Case) -> bool:
+def _may_be_unnamed(rule: Rule, pattern: _SubjectPattern, case: CallFacts) -> bool:
     """Whether the call may be what the rule means although no subject says so."""
     kind = type(pattern)
-    named = any(isinstance(each, _NAMED_BY[kind]) for each in case.subjects or ())
+    named = any(isinstance(each, _SUBJECT_OF_PATTERN[kind]) for each in case.subjects or ())
     if case.starts_programs:
         # A command may touch any file and any host; what it touches stands nowhere.
-        return not (named and _NAMED_BY[kind] is CommandSubject)
+        return not (named and _SUBJECT_OF_PATTERN[kind] is CommandSubject)
     if not case.subjects and not {case.tool.name, case.tool.identity}.isdisjoint(rule.tools):
         return True
     undeclared = case.tool.tool_class is ToolClass.MUTATING and not case.tool.effects
-    return not named and bool(undeclared or case.tool.effects & _CONCERNED[kind])
+    return not named and bool(undeclared or case.tool.effects & _EFFECTS_OF_PATTERN[kind])
 
 
-def _caught(pattern: _SubjectPattern, subject: Subject) -> Match:
+def _match_subject(pattern: _SubjectPattern, subject: Subject) -> Match:
     match pattern, subject:
         case PathPattern(), PathSubject():
-            return _path_caught(pattern.prefix, subject.path)
+            return _match_path(pattern.prefix, subject.path)
         case HostPattern(), HostSubject():
-            return Match.YES if _host_fits(pattern.host, subject.host) else Match.NO
+            return Match.YES if _matches_host(pattern.host, subject.host) else Match.NO
         case ((CommandPattern() | CommandsPattern()), CommandSubject()):
-            line, single = parsed(subject.line), command_patterns(pattern)
-            found = max((_caught_with_all_in_it(single, each) for each in line.commands), default=Match.NO)
+            line, single = parse_line(subject.line), command_patterns(pattern)
+            found = max((_match_nested(single, each) for each in line.commands), default=Match.NO)
             return found if line.understood else max(found, Match.MAYBE)
         case _:
             return Match.NO
@@ -212,22 +212,22 @@ def _caught(pattern: _SubjectPattern, subject: Subject) -> Match:
 
 def _is_covered(subject: Subject, patterns: Sequence[Pattern], workspace: str | None = None) -> bool:
     if isinstance(subject, PathSubject):
-        return any(isinstance(each, PathPattern) and path_fits(each.prefix, subject.path) for each in patterns)
+        return any(isinstance(each, PathPattern) and is_within(each.prefix, subject.path) for each in patterns)
     if isinstance(subject, HostSubject):
-        return any(isinstance(each, HostPattern) and _host_fits(each.host, subject.host) for each in patterns)
+        return any(isinstance(each, HostPattern) and _matches_host(each.host, subject.host) for each in patterns)
     single = (each for pattern in patterns for each in command_patterns(pattern))
-    words, commands = holding_in(single, folder_of(subject)), to_be_allowed(subject, workspace)
-    if not commands or not says_all(subject, workspace):
+    words, commands = patterns_for_folder(single, run_folder(subject)), commands_to_allow(subject, workspace)
+    if not commands or not is_transparent_line(subject, workspace):
         return False
     return all(is_command_covered(each, words, workspace) for each in commands)
 
 
-def _helps(rule: Rule, subjects: tuple[Subject, ...]) -> bool:
+def _contributes(rule: Rule, subjects: tuple[Subject, ...]) -> bool:
     """Whether the rule has a part in allowing: it is the one to be named."""
     single = command_patterns(rule.pattern)
     if single:
         lines = [each for each in subjects if isinstance(each, CommandSubject)]
-        pairs = [(holding_in(single, folder_of(each)), parsed(each.line).commands) for each in lines]
+        pairs = [(patterns_for_folder(single, run_folder(each)), parse_line(each.line).commands) for each in lines]
         return any(matches_words(pattern, each) for held, found in pairs for pattern in held for each in found)
     return rule.pattern is not None and any(_is_covered(each, [rule.pattern]) for each in subjects)
 
@@ -242,29 +242,29 @@ def path_parts(path: str) -> tuple[str, ...] | None:
     return parts if absolute and ".." not in parts and "\\" not in path else None
 
 
-def path_fits(prefix: str, path: str) -> bool:
+def is_within(prefix: str, path: str) -> bool:
     """Whether a path is this folder, or below it."""
     below, parts = path_parts(prefix), path_parts(path)
     return below is not None and parts is not None and parts[: len(below)] == below
 
 
-def _path_caught(prefix: str, path: str) -> Match:
-    if path_fits(prefix, path):
+def _match_path(prefix: str, path: str) -> Match:
+    if is_within(prefix, path):
         return Match.YES
     if path_parts(prefix) is None or path_parts(path) is None:
         return Match.MAYBE
     # Where upper and lower case, or two ways to write an accent, are the same file, spelling is no way around a rule.
-    return Match.MAYBE if path_fits(_loosely(prefix), _loosely(path)) else Match.NO
+    return Match.MAYBE if is_within(_loose_path(prefix), _loose_path(path)) else Match.NO
 
 
-def _loosely(path: str) -> str:
+def _loose_path(path: str) -> str:
     return normalize("NFKC", normalize("NFKC", path).casefold())
 
 
 # -- hosts
 
 
-def _host_fits(pattern: str, host: str) -> bool:
+def _matches_host(pattern: str, host: str) -> bool:
     pattern, host = pattern.lower().rstrip("."), host.lower().rstrip(".")
     if pattern.startswith("*."):
         return host.endswith(pattern[1:]) and len(host) > len(pattern) - 1
@@ -274,83 +274,83 @@ def _host_fits(pattern: str, host: str) -> bool:
 # -- commands
 
 
-def sets_up(command: Command, seen: int) -> bool:
+def changes_environment(command: Command, seen: int) -> bool:
     """Whether words behind the first `seen` change what the program that it starts finds: `env LD_PRELOAD=x ls`."""
     wrapper = WRAPPERS.get(program_name(command.words[0] or "")) if command.words else None
-    return wrapper is not None and wrapper.assignments and command.carries_at > seen
+    return wrapper is not None and wrapper.assignments and command.starts_at > seen
 
 
 def is_command_covered(command: Command, patterns: Sequence[CommandPattern], workspace: str | None = None) -> bool:
     """Whether a command may run, and everything that it starts in turn."""
-    matching = [each for each in patterns if matches_words(each, command) and _tells_all(each, command, workspace)]
-    if not command.carries:
+    matching = [each for each in patterns if matches_words(each, command) and _is_conclusive(each, command, workspace)]
+    if not command.starts:
         return bool(matching)
     if any(each.exact for each in matching):
         return True
     # Words that go on into what is started allow that with it: `sudo apt` is about apt.
-    reaching = [each.words[command.carries_at :] for each in matching if len(each.words) > command.carries_at]
+    reaching = [each.words[command.starts_at :] for each in matching if len(each.words) > command.starts_at]
     if reaching:
         patterns = (*patterns, *(CommandPattern(words=each) for each in reaching))
-    inside = all(is_command_covered(each, patterns, workspace) for each in command.carries)
+    inside = all(is_command_covered(each, patterns, workspace) for each in command.starts)
     return inside and (command.is_transparent or bool(matching))
 
 
-def reads_elsewhere(command: Command, workspace: str | None) -> bool:
+def reads_outside_workspace(command: Command, workspace: str | None) -> bool:
     """Whether a program that a rule names for all that it may read is given something outside of the workspace."""
-    return _reads(command) and not stays_inside(command, workspace)
+    return _may_read_files(command) and not stays_in_workspace(command, workspace)
 
 
-def _reads(command: Command) -> bool:
+def _may_read_files(command: Command) -> bool:
     """Whether it is, or may start, a program that a rule names for all that it may read."""
     starts = not (START_WHAT_FOLLOWS | {"-m"}).isdisjoint(command.words[1:2])
     programs = (*command.words[:1], *(command.words[2:3] if starts else ()))
     return not (SAY_ALL - READ_NO_FILES).isdisjoint(known_name(each or "") for each in programs)
 
 
-def _has_open_names(command: Command) -> bool:
+def _has_wildcards(command: Command) -> bool:
     """Whether one of its words may become the name of any file."""
     pairs = zip(command.words, command.sources, strict=True)
     return any(word is None and not is_name_inside(source) for word, source in pairs)
 
 
-def _tells_all(pattern: CommandPattern, command: Command, workspace: str | None) -> bool:
+def _is_conclusive(pattern: CommandPattern, command: Command, workspace: str | None) -> bool:
     """Whether the pattern's words say what the command does, whatever stands behind them."""
     if pattern.exact:
         return True
     seen = len(pattern.words)
-    if sets_up(command, seen) or reads_elsewhere(command, workspace):
+    if changes_environment(command, seen) or reads_outside_workspace(command, workspace):
         return False
-    return not reaches_further(command.words, command.sources, seen)
+    return not has_escalating_words(command.words, command.sources, seen)
 
 
-def _caught_with_all_in_it(patterns: Sequence[CommandPattern], command: Command) -> Match:
+def _match_nested(patterns: Sequence[CommandPattern], command: Command) -> Match:
     """Also by what its words name as something to start."""
     names = {_program(each.words[0]) for each in patterns}
-    found = max(_command_caught(each, command) for each in patterns)
-    for inside, is_sure in seen_inside(command, lambda word: _program(word) in names):
+    found = max(_match_command(each, command) for each in patterns)
+    for inside, is_sure in find_nested_commands(command, lambda word: _program(word) in names):
         if found is Match.YES:
             break
-        caught = max(_command_caught(each, inside) for each in patterns)
+        caught = max(_match_command(each, inside) for each in patterns)
         found = max(found, caught if is_sure else min(caught, Match.MAYBE))
     return found
 
 
-def _command_caught(pattern: CommandPattern, command: Command) -> Match:
+def _match_command(pattern: CommandPattern, command: Command) -> Match:
     """Stricter than what allows: a path to the program, and options before the words, hide nothing."""
     if not command.words or command.words[0] is None:
         return Match.MAYBE
     if _program(command.words[0]) != _program(pattern.words[0]):
         return Match.NO
     if pattern.exact:
-        return _words_caught(pattern.words[1:], command.words[1:], exact=True)
-    return max(_words_caught(pattern.words[1:], command.words[1:]), _behind_options(pattern, command))
+        return _match_words(pattern.words[1:], command.words[1:], exact=True)
+    return max(_match_words(pattern.words[1:], command.words[1:]), _match_behind_options(pattern, command))
 
 
 def _program(word: str) -> str:
     return word.replace("\\", "/").rpartition("/")[2].casefold().removesuffix(".exe")
 
 
-def _words_caught(wanted: Sequence[str], words: Sequence[str | None], *, exact: bool = False) -> Match:
+def _match_words(wanted: Sequence[str], words: Sequence[str | None], *, exact: bool = False) -> Match:
     # A word that is not literal may become any words, or none.
     literal = list(takewhile(lambda each: each is not None, words))
     if len(literal) < len(words) and list(wanted[: len(literal)]) == literal[: len(wanted)]:
@@ -359,7 +359,7 @@ def _words_caught(wanted: Sequence[str], words: Sequence[str | None], *, exact: 
     return Match.YES if fits else Match.NO
 
 
-def _behind_options(pattern: CommandPattern, command: Command) -> Match:
+def _match_behind_options(pattern: CommandPattern, command: Command) -> Match:
     """Whether the pattern's words stand behind options: `git -C elsewhere push` is a `git push`."""
     wanted, found, after_option = list(pattern.words[1:]), Match.YES, False
     for word in command.words[1:]:

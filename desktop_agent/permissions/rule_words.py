@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from desktop_agent.permissions.rule_matching import path_fits
+from desktop_agent.permissions.rule_matching import is_within
 from desktop_agent.vocabulary.conduct.rules import (
-    TOP_FOLDER,
+    WORKSPACE_ROOT,
     ArgumentsPattern,
     CommandPattern,
     CommandsPattern,
@@ -26,13 +26,13 @@ _TITLES = {
 }
 
 
-def in_words(rule: Rule) -> Sentence:
+def describe_rule(rule: Rule) -> Sentence:
     """What a rule matches, for people; shown before it is granted."""
-    words = _matched(rule)
+    words = _describe_pattern(rule)
     return Sentence("{rule}; what comes from there is trusted", {"rule": words}) if rule.trusts else words
 
 
-def _matched(rule: Rule) -> Sentence:
+def _describe_pattern(rule: Rule) -> Sentence:
     match rule.pattern:
         case PathPattern(prefix=prefix):
             return _in_folder(rule, prefix)
@@ -43,7 +43,7 @@ def _matched(rule: Rule) -> Sentence:
             return _where(rule, Sentence(template, {"command": " ".join(words)}), rule.pattern.folder)
         case CommandsPattern(title=title, beginnings=beginnings):
             commands = [Sentence("“{command}”", {"command": " ".join(words)}) for words in beginnings]
-            values = {"title": _TITLES.get(title, title), "commands": _joined(commands, "{some} or {last}")}
+            values = {"title": _TITLES.get(title, title), "commands": _join_names(commands, "{some} or {last}")}
             return _where(rule, Sentence("{title}: commands that begin with {commands}", values), rule.pattern.folder)
         case ArgumentsPattern():
             return Sentence("{tool} with exactly these arguments", {"tool": _named(rule)})
@@ -57,7 +57,7 @@ def _where(rule: Rule, commands: Sentence, folder: str | None) -> Sentence:
         return commands
     if folder is None:
         return Sentence("{commands}, in every folder of the workspace", {"commands": commands})
-    if folder == TOP_FOLDER:
+    if folder == WORKSPACE_ROOT:
         return Sentence("{commands}, in the top folder of the workspace", {"commands": commands})
     return Sentence("{commands}, in the folder {folder} of the workspace", {"commands": commands, "folder": folder})
 
@@ -65,35 +65,35 @@ def _where(rule: Rule, commands: Sentence, folder: str | None) -> Sentence:
 def _in_folder(rule: Rule, folder: str) -> Sentence:
     # Where a tool works in a folder, and the rule says in which part of it, the part says both.
     names = [_without_scope(each, folder) for each in rule.tools]
-    whole = rule.workspace is not None and path_fits(folder, rule.workspace) and path_fits(rule.workspace, folder)
+    whole = rule.workspace is not None and is_within(folder, rule.workspace) and is_within(rule.workspace, folder)
     template = "{tool} anywhere in the workspace {folder}" if whole else "{tool} in {folder}"
-    return Sentence(template, {"tool": _all(names), "folder": folder})
+    return Sentence(template, {"tool": _list_all(names), "folder": folder})
 
 
 def _without_scope(identity: str, folder: str) -> str:
     name, _, scope = identity.partition(" @ ")
-    return name if scope and path_fits(scope, folder) else identity
+    return name if scope and is_within(scope, folder) else identity
 
 
 def _named(rule: Rule) -> str | Sentence:
-    return _all([_bound(each, rule.workspace) for each in rule.tools])
+    return _list_all([_bound_tool(each, rule.workspace) for each in rule.tools])
 
 
-def _bound(identity: str, workspace: str | None) -> str | Sentence:
+def _bound_tool(identity: str, workspace: str | None) -> str | Sentence:
     """A tool by its name; and to what the rule holds it, where that is not said beside it."""
     name, _, scope = identity.partition(" @ ")
-    if not scope or (workspace is not None and path_fits(scope, workspace) and path_fits(workspace, scope)):
+    if not scope or (workspace is not None and is_within(scope, workspace) and is_within(workspace, scope)):
         return name
     if PurePath(scope).is_absolute():
         return Sentence("{tool} for the workspace {folder}", {"tool": name, "folder": scope})
     return Sentence("{tool}, as it is described now,", {"tool": name})
 
 
-def _all(names: Sequence[str | Sentence]) -> str | Sentence:
-    return _joined(names, "{some} and {last}")
+def _list_all(names: Sequence[str | Sentence]) -> str | Sentence:
+    return _join_names(names, "{some} and {last}")
 
 
-def _joined(parts: Sequence[str | Sentence], template: str) -> str | Sentence:
+def _join_names(parts: Sequence[str | Sentence], template: str) -> str | Sentence:
     """As a list in a sentence; the template is for its last two."""
     if len(parts) == 1:
         return parts[0]

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from desktop_agent.permissions.gate import NOTHING_SUSPENDED, Refused, Verdict, admitted, decide, denied, strictest
-from desktop_agent.permissions.hard_denies import Grounds, hard_deny, may_write
-from desktop_agent.permissions.places.following import followed
-from desktop_agent.permissions.places.private_places import private_places_in
-from desktop_agent.permissions.places.startup_places import startup_places
-from desktop_agent.permissions.proposals import of_startup_files, proposals, with_trust
-from desktop_agent.permissions.rule_matching import Case
-from desktop_agent.permissions.taint import CLEAN, Taint
-from desktop_agent.tools.foreign_code import Fault, contained
-from desktop_agent.tools.in_thread import StopSign, by_size, in_thread
+from desktop_agent.permissions.gate import NOTHING_SUSPENDED, Denied, Verdict, admit, decide, deny, stricter
+from desktop_agent.permissions.hard_denies import ProtectedPaths, find_hard_deny, may_write
+from desktop_agent.permissions.places.following import resolve_line_folders
+from desktop_agent.permissions.places.private_places import private_paths_in
+from desktop_agent.permissions.places.startup_places import startup_paths
+from desktop_agent.permissions.proposals import for_startup_files, propose_rules, with_trust
+from desktop_agent.permissions.rule_matching import CallFacts
+from desktop_agent.permissions.taint import NO_UNTRUSTED_CONTENT, UntrustedContent
+from desktop_agent.tools.foreign_code import Fault, call_foreign
+from desktop_agent.tools.in_thread import CancelToken, run_by_size, run_in_thread
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.conduct.modes import DEFAULT_MODE, Mode
@@ -30,24 +30,24 @@ Listener = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
-class NamePolicy:
+class ToolNamePolicy:
     """Which tools may be named. `allowed` None: all that are not denied."""
 
     allowed: frozenset[str] | None = None
     denied: frozenset[str] = frozenset()
 
-    def admits(self, name: str) -> bool:
+    def allows(self, name: str) -> bool:
         """Whether this one may."""
         return name not in self.denied and (self.allowed is None or name in self.allowed)
 
 
-ALL_NAMES = NamePolicy()
+ALL_NAMES = ToolNamePolicy()
 
 
-class _Heard:
+class _ChangeListeners:
     """Tells who listens here, and below, when rules or mode change."""
 
-    def __init__(self, above: "_Heard | None") -> None:
+    def __init__(self, above: "_ChangeListeners | None") -> None:
         self._above = above
         self._changed: list[Listener] = []
 
@@ -64,12 +64,12 @@ class _Heard:
         if self._above is not None:
             self._above.off_change(listener)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for listener in tuple(self._changed):
             listener()
 
 
-class Standing(_Heard):
+class PermissionPolicy(_ChangeListeners):
     """Rules and mode of one agent, and the verdicts that follow from them. Lives on the event loop.
 
     A nested one answers to its parent too: the strictest verdict counts, whatever its own rules and mode are. What a
@@ -84,15 +84,15 @@ class Standing(_Heard):
         rules: Iterable[Rule] = (),
         *,
         mode: Mode | None = None,
-        names: NamePolicy = ALL_NAMES,
+        names: ToolNamePolicy = ALL_NAMES,
         conversation_id: str | None = None,
         workspace: str | None = None,
-        parent: "Standing | None" = None,
+        parent: "PermissionPolicy | None" = None,
         own_folders: tuple[str, ...] = (),
         clock: Callable[[], datetime] = now,
     ) -> None:
         super().__init__(parent)
-        self._rules = tuple(_of_conversation(rule, conversation_id) for rule in rules)
+        self._rules = tuple(_with_conversation(rule, conversation_id) for rule in rules)
         self._mode = mode
         self._names = names
         self._conversation_id = conversation_id
@@ -101,13 +101,13 @@ class Standing(_Heard):
         self._clock = clock
         self._parent = parent
         self._suspension = NOTHING_SUSPENDED
-        self._taint = CLEAN
+        self._untrusted_content = NO_UNTRUSTED_CONTENT
 
     def nested(
-        self, *, rules: Iterable[Rule] = (), mode: Mode | None = None, names: NamePolicy = ALL_NAMES
-    ) -> "Standing":
+        self, *, rules: Iterable[Rule] = (), mode: Mode | None = None, names: ToolNamePolicy = ALL_NAMES
+    ) -> "PermissionPolicy":
         """For an agent that this one starts: this AND that, always."""
-        return Standing(
+        return PermissionPolicy(
             rules,
             mode=mode,
             names=names,
@@ -127,12 +127,12 @@ class Standing(_Heard):
 
     def tools_changed(self) -> None:
         """Tools came, went, or count as something else: whatever has not started is judged again."""
-        self._tell()
+        self._notify()
 
     def set_mode(self, mode: Mode) -> None:
         """Change it, at once: for every call that has not started."""
         self._mode = mode
-        self._tell()
+        self._notify()
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -150,9 +150,9 @@ class Standing(_Heard):
             return
         self._rules = (
             *(each for each in self._rules if each.id != rule.id),
-            _placed(rule, self._conversation_id, self._workspace),
+            _with_workspace(rule, self._conversation_id, self._workspace),
         )
-        self._tell()
+        self._notify()
 
     def revoke(self, rule_id: str) -> Rule | None:
         """One less; None when there is none of this id."""
@@ -160,45 +160,45 @@ class Standing(_Heard):
         if revoked is None:
             return self._parent.revoke(rule_id) if self._parent is not None else None
         self._rules = tuple(each for each in self._rules if each.id != rule_id)
-        self._tell()
+        self._notify()
         return revoked
 
     def suspend(self, effects: frozenset[Effect], why: Sentence) -> None:
         """Until it is lifted, ask about tools with any of these effects, whatever rules and mode allow."""
         self._suspension = replace(self._suspension, effects=self._suspension.effects | effects, why=why)
-        self._tell()
+        self._notify()
 
     @property
-    def taint(self) -> Taint:
+    def untrusted_content(self) -> UntrustedContent:
         """What came in from outside; one for the whole conversation."""
-        return self._taint if self._parent is None else self._parent.taint
+        return self._untrusted_content if self._parent is None else self._parent.untrusted_content
 
-    def mark(self, outsider: UntrustedSource) -> bool:
+    def mark_untrusted(self, outsider: UntrustedSource) -> bool:
         """Content of theirs came in; whether it is the first since the person trusted them, or ever."""
         if self._parent is not None:
-            return self._parent.mark(outsider)
-        before, self._taint = self._taint, self._taint.marked(outsider)
-        if self._taint is before:
+            return self._parent.mark_untrusted(outsider)
+        before, self._untrusted_content = self._untrusted_content, self._untrusted_content.with_source(outsider)
+        if self._untrusted_content is before:
             return False
-        self._tell()
+        self._notify()
         return True
 
-    def trust(self, outsider: UntrustedSource) -> bool:
+    def trust_source(self, outsider: UntrustedSource) -> bool:
         """Note content of theirs that came in by a call whose rule trusts it; whether it is new."""
         if self._parent is not None:
-            return self._parent.trust(outsider)
-        before, self._taint = self._taint, self._taint.trusting(outsider)
-        return self._taint is not before
+            return self._parent.trust_source(outsider)
+        before, self._untrusted_content = self._untrusted_content, self._untrusted_content.with_trusted_source(outsider)
+        return self._untrusted_content is not before
 
-    def lift(self, shown: Sequence[str] | None = None) -> None:
+    def lift_suspension(self, shown: Sequence[str] | None = None) -> None:
         """End what was suspended here, and trust what came in from outside so far.
 
         `shown` are the names that the person saw when they said so: who came since is not trusted. None: all of them.
         """
         if self._parent is not None:
-            self._parent.lift(shown)
-        self._suspension, self._taint = NOTHING_SUSPENDED, self._taint.lifted(shown)
-        self._tell()
+            self._parent.lift_suspension(shown)
+        self._suspension, self._untrusted_content = NOTHING_SUSPENDED, self._untrusted_content.after_trusting(shown)
+        self._notify()
 
     async def verdict(
         self, call: ToolUse, tool: AnyTool | None, known_names: Iterable[str] = (), *, digest: str | None = None
@@ -208,71 +208,73 @@ class Standing(_Heard):
         `known_names` are told to a model that asked for a tool that is not there. `digest` is that of the call, where
         it is known already.
         """
-        if not self.admits(call.name):
-            return denied("The tool “{name}” may not be used here.", name=call.name)
-        entry = await by_size(lambda: admitted(call, tool, known_names, digest), call.input)
-        if isinstance(entry, Refused):
+        if not self.allows_name(call.name):
+            return deny("The tool “{name}” may not be used here.", name=call.name)
+        entry = await run_by_size(lambda: admit(call, tool, known_names, digest), call.input)
+        if isinstance(entry, Denied):
             return entry
-        subjects = await _subjects(entry.tool, entry.input, self._workspace)
-        case = Case(entry.tool, entry.digest, subjects, self._workspace)
-        return self._decided(case, await self._grounds(case))
+        subjects = await _call_subjects(entry.tool, entry.input, self._workspace)
+        case = CallFacts(entry.tool, entry.digest, subjects, self._workspace)
+        return self._decide(case, await self._protected_paths(case))
 
     async def proposals(self, call: ToolUse, tool: AnyTool, *, digest: str | None = None) -> tuple[Rule, ...]:
         """Rules that would allow this call from now on, to be shown with a question about it."""
-        entry = await by_size(lambda: admitted(call, tool, digest=digest), call.input)
-        if isinstance(entry, Refused):
+        entry = await run_by_size(lambda: admit(call, tool, digest=digest), call.input)
+        if isinstance(entry, Denied):
             return ()
-        subjects = await _subjects(tool, entry.input, self._workspace)
-        brings = await contained(lambda: _brings(tool, entry.input))
+        subjects = await _call_subjects(tool, entry.input, self._workspace)
+        brings = await call_foreign(lambda: _brings_untrusted(tool, entry.input))
         moment = self._clock()
-        allowed = [each for each in self.rules if each.effect is RuleEffect.ALLOW and self._holds(each, moment)]
-        found = proposals(tool, entry.digest, subjects, workspace=self._workspace, allowed=allowed)
-        case = Case(tool, entry.digest, subjects, self._workspace)
-        hard = hard_deny(case, replace(await self._grounds(case), outside_came=self.taint.has_come))
+        allowed = [each for each in self.rules if each.effect is RuleEffect.ALLOW and self._is_in_force(each, moment)]
+        found = propose_rules(tool, entry.digest, subjects, workspace=self._workspace, allowed=allowed)
+        case = CallFacts(tool, entry.digest, subjects, self._workspace)
+        hard = find_hard_deny(
+            case, replace(await self._protected_paths(case), has_untrusted_content=self.untrusted_content.has_arrived)
+        )
         if hard is not None and hard.asked_by:
-            found = of_startup_files(found, entry.digest, subjects)
+            found = for_startup_files(found, entry.digest, subjects)
         return found if brings is not True else with_trust(found)
 
-    def admits(self, name: str) -> bool:
+    def allows_name(self, name: str) -> bool:
         """Whether a tool of this name may be named at all, here and above."""
-        return self._names.admits(name) and (self._parent is None or self._parent.admits(name))
+        return self._names.allows(name) and (self._parent is None or self._parent.allows_name(name))
 
-    def _decided(self, case: Case, grounds: Grounds) -> Verdict:
+    def _decide(self, case: CallFacts, grounds: ProtectedPaths) -> Verdict:
         """The verdict about an admitted call: the strictest of what is laid down here and above."""
         moment = self._clock()
-        held = tuple(rule for rule in self.rules if self._holds(rule, moment))
-        grounds = replace(grounds, outside_came=self.taint.has_come)
-        own = (_of_conversation(rule, self._conversation_id) for rule in self.mode.rules)
-        mode = self.mode.model_copy(update={"rules": tuple(rule for rule in own if self._holds(rule, moment))})
-        suspension = self._taint.suspension.joined(self._suspension)
+        held = tuple(rule for rule in self.rules if self._is_in_force(rule, moment))
+        grounds = replace(grounds, has_untrusted_content=self.untrusted_content.has_arrived)
+        own = (_with_conversation(rule, self._conversation_id) for rule in self.mode.rules)
+        mode = self.mode.model_copy(update={"rules": tuple(rule for rule in own if self._is_in_force(rule, moment))})
+        suspension = self._untrusted_content.suspension.merge(self._suspension)
         verdict = decide(case, held, mode, suspension=suspension, grounds=grounds)
-        return verdict if self._parent is None else strictest(verdict, self._parent._decided(case, grounds))  # noqa: SLF001
+        return verdict if self._parent is None else stricter(verdict, self._parent._decide(case, grounds))  # noqa: SLF001
 
-    async def _grounds(self, case: Case) -> Grounds:
+    async def _protected_paths(self, case: CallFacts) -> ProtectedPaths:
         """What the disk says about the paths of a call; the same here and above."""
         paths = [each.path for each in case.subjects or () if isinstance(each, PathSubject)]
         given = self._workspace
         if not paths or given is None:
-            return Grounds(self._own_folders, given)
+            return ProtectedPaths(self._own_folders, given)
 
-        def look(sign: StopSign) -> Grounds:
+        def look(sign: CancelToken) -> ProtectedPaths:
             # As subjects are: links followed.
             workspace = Path(os.path.realpath(given)).as_posix()
-            places = startup_places(paths, workspace, sign.check) if may_write(case.tool) else ()
-            return Grounds(self._own_folders, workspace, private_places_in(workspace), places)
+            places = startup_paths(paths, workspace, sign.raise_if_cancelled) if may_write(case.tool) else ()
+            return ProtectedPaths(self._own_folders, workspace, private_paths_in(workspace), places)
 
-        return await in_thread(look)
+        return await run_in_thread(look)
 
-    def used(self, rule_id: str) -> None:
+    def mark_used(self, rule_id: str) -> None:
         """A call ran because of this rule."""
         moment = self._clock()
         self._rules = tuple(
             each.model_copy(update={"last_used_at": moment}) if each.id == rule_id else each for each in self._rules
         )
         if self._parent is not None:
-            self._parent.used(rule_id)
+            self._parent.mark_used(rule_id)
 
-    def _holds(self, rule: Rule, moment: datetime) -> bool:
+    def _is_in_force(self, rule: Rule, moment: datetime) -> bool:
         if rule.scope is RuleScope.CONVERSATION and rule.conversation_id != self._conversation_id:
             return False
         if rule.scope is RuleScope.WORKSPACE and not self._is_here(rule):
@@ -284,15 +286,15 @@ class Standing(_Heard):
         return rule.workspace == self._workspace if rule.workspace is not None else rule.effect is not RuleEffect.ALLOW
 
 
-def _placed(rule: Rule, conversation_id: str | None, workspace: str | None) -> Rule:
+def _with_workspace(rule: Rule, conversation_id: str | None, workspace: str | None) -> Rule:
     if rule.scope is not RuleScope.WORKSPACE or rule.workspace is not None:
-        return _of_conversation(rule, conversation_id)
+        return _with_conversation(rule, conversation_id)
     if workspace is None:
         raise WrongUse("There is no workspace for this rule to hold in.", "Choose a folder first, or another scope.")
     return rule.model_copy(update={"workspace": workspace})
 
 
-def _of_conversation(rule: Rule, conversation_id: str | None) -> Rule:
+def _with_conversation(rule: Rule, conversation_id: str | None) -> Rule:
     changes: dict[str, object] = {}
     if rule.scope is RuleScope.CONVERSATION and rule.conversation_id is None:
         changes["conversation_id"] = conversation_id
@@ -302,18 +304,18 @@ def _of_conversation(rule: Rule, conversation_id: str | None) -> Rule:
     return rule.model_copy(update=changes) if changes else rule
 
 
-async def _brings(tool: AnyTool, checked: object) -> bool:
+async def _brings_untrusted(tool: AnyTool, checked: object) -> bool:
     return tool.brings is not None and tool.brings(checked) is not None
 
 
-async def _subjects(tool: AnyTool, checked: object, workspace: str | None) -> tuple[Subject, ...] | None:
+async def _call_subjects(tool: AnyTool, checked: object, workspace: str | None) -> tuple[Subject, ...] | None:
     """What the call is about; None when the tool fails to say, for whatever reason."""
     say = tool.subjects
     if say is None:
         return ()
-    said = await contained(lambda: say(checked))
+    said = await call_foreign(lambda: say(checked))
     if not isinstance(said, Fault):
-        return await followed(said, workspace)
+        return await resolve_line_folders(said, workspace)
     # A fault in a tool makes its call doubtful; the gate still decides.
     if not isinstance(said.error, ToolFailed):
         _log.warning("tool %s cannot say what a call is about: %s", tool.name, said.kind)

@@ -24,18 +24,18 @@ def make_provider(
 
     Raises WrongUse for a dialect that does not exist here, an address that is none, or a key that cannot be one.
     """
-    maker = _maker(dialect)
+    maker = _provider_class(dialect)
     return maker(base_url=base_url, api_key=api_key, http=http, catalogue=catalogue, listing_timeouts=listing_timeouts)
 
 
-def vendor_of(dialect: str, base_url: str) -> str:
+def catalogue_vendor(dialect: str, base_url: str) -> str:
     """Whose row of the catalogue holds for a server's models: the vendor, or the family of a compatible server."""
     if dialect in ("anthropic", "gemini"):
         return dialect
-    from desktop_agent.providers.dialects.servers import by_address
+    from desktop_agent.providers.dialects.servers import quirks_for_url
 
     try:
-        return by_address(base_url).family
+        return quirks_for_url(base_url).family
     except ValueError:  # no address at all: said in words when it is used
         return ""
 
@@ -43,10 +43,10 @@ def vendor_of(dialect: str, base_url: str) -> str:
 def load_dialects(dialects: Iterable[str]) -> None:
     """Import what speaks them, so that the first request does not wait for it; blocks. Raises WrongUse."""
     for dialect in dialects:
-        _maker(dialect)
+        _provider_class(dialect)
 
 
-class _Maker(Protocol):
+class _ProviderFactory(Protocol):
     def __call__(
         self,
         *,
@@ -58,7 +58,7 @@ class _Maker(Protocol):
     ) -> Provider: ...
 
 
-def _maker(dialect: str) -> _Maker:
+def _provider_class(dialect: str) -> _ProviderFactory:
     """Imported late: most people use one dialect, and the start is measured."""
     match dialect:
         case "openai-chat":

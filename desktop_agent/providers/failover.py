@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from desktop_agent.providers.health import Health
+from desktop_agent.providers.health import AddressHealth
 from desktop_agent.providers.provider import Provider
 from desktop_agent.vocabulary.errors import (
     AgentError,
@@ -20,9 +20,9 @@ from desktop_agent.vocabulary.errors import (
 from desktop_agent.vocabulary.provider_events import AnswerNamed, AnswerStarted, ProviderEvent, UsageUpdate
 from desktop_agent.vocabulary.requests import (
     CachedPrompt,
+    ImageLimits,
     ModelInfo,
     ModelRequest,
-    PictureLimits,
     ProviderState,
     TokenCount,
 )
@@ -30,10 +30,10 @@ from desktop_agent.vocabulary.requests import (
 T = TypeVar("T")
 
 # What another address may do better. A refusal of the request, the key or the account would be the same there.
-_ELSEWHERE = (ConnectionFailed, TimedOut, Overloaded, ServerFailed)
+_RETRY_ELSEWHERE = (ConnectionFailed, TimedOut, Overloaded, ServerFailed)
 # These say nothing yet: after them the question can still be asked elsewhere.
 _BEFORE_CONTENT = (AnswerStarted, AnswerNamed, UsageUpdate)
-_REMEMBERED = 1000
+_MAX_CONVERSATIONS = 1000
 
 
 class Failover:
@@ -44,14 +44,14 @@ class Failover:
     """
 
     def __init__(
-        self, providers: tuple[Provider, ...], addresses: tuple[str, ...], health: Health | None = None
+        self, providers: tuple[Provider, ...], addresses: tuple[str, ...], health: AddressHealth | None = None
     ) -> None:
         if not providers or len(providers) != len(addresses):
             raise ValueError("as many addresses as providers, and at least one")
         self._providers = providers
-        self._names = tuple(_shown(address) for address in addresses)
-        self._health = health or Health(len(providers))
-        self._places: OrderedDict[str, int] = OrderedDict()
+        self._names = tuple(_display_address(address) for address in addresses)
+        self._health = health or AddressHealth(len(providers))
+        self._address_by_conversation: OrderedDict[str, int] = OrderedDict()
         self._listed = 0  # whose listing is the newest
 
     @property
@@ -77,7 +77,7 @@ class Failover:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Ask, and go on to the next address as long as nothing was said. Raises the last one's error."""
         errors: list[ProviderError] = []
-        for number in self._health.order(self._place_of(request)):
+        for number in self._health.order(self._last_address(request)):
             events = self._attempt(number, request)
             has_content = False
             try:
@@ -85,7 +85,7 @@ class Failover:
                     has_content = has_content or not isinstance(event, _BEFORE_CONTENT)
                     yield event
                 return
-            except _ELSEWHERE as error:
+            except _RETRY_ELSEWHERE as error:
                 # What may be billed already is not asked for a second time, there or elsewhere.
                 if has_content or (isinstance(error, TimedOut) and error.is_after_sending):
                     raise
@@ -99,8 +99,8 @@ class Failover:
         errors: list[ProviderError] = []
         for number in self._health.order():
             try:
-                models = await self._watched(number, self._providers[number].list_models)
-            except _ELSEWHERE as error:
+                models = await self._track(number, self._providers[number].list_models)
+            except _RETRY_ELSEWHERE as error:
                 errors.append(error)
             else:
                 self._listed = number
@@ -111,19 +111,19 @@ class Failover:
         """As the address knows it that was listed last."""
         return self._providers[self._listed].model_info(model)
 
-    def picture_limits(self, model: str) -> PictureLimits:
+    def picture_limits(self, model: str) -> ImageLimits:
         """The same for all."""
         return self._providers[self._listed].picture_limits(model)
 
     async def count_tokens(self, request: ModelRequest) -> TokenCount:
         """Counted where the conversation is."""
-        number = self._sticky(request)
-        return await self._watched(number, lambda: self._providers[number].count_tokens(request))
+        number = self._preferred_address(request)
+        return await self._track(number, lambda: self._providers[number].count_tokens(request))
 
     async def prompt_cache(self, request: ModelRequest, *, seconds: int = 300) -> CachedPrompt:
         """Kept where the conversation is, and the conversation stays there."""
-        number = self._sticky(request)
-        kept = await self._watched(number, lambda: self._providers[number].prompt_cache(request, seconds=seconds))
+        number = self._preferred_address(request)
+        kept = await self._track(number, lambda: self._providers[number].prompt_cache(request, seconds=seconds))
         self._remember(request, number)
         return kept
 
@@ -135,65 +135,65 @@ class Failover:
     async def _attempt(self, number: int, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """One address's answer; its health is told how it went."""
         events = self._providers[number].stream(request)
-        self._health.asked(number)
+        self._health.request_started(number)
         is_settled = False
         try:
             async for event in events:
                 if isinstance(event, AnswerStarted):
-                    yield self._noted(event, number)
+                    yield self._with_failover_note(event, number)
                     continue
                 if not is_settled and not isinstance(event, _BEFORE_CONTENT):
                     is_settled = True
-                    self._health.succeeded(number)
+                    self._health.request_succeeded(number)
                     self._remember(request, number)
                 yield event
         except AgentError as error:
-            self._judge(number, error)
+            self._record_error(number, error)
             raise
         finally:
-            self._health.left(number)
+            self._health.request_abandoned(number)
             await events.aclose()
 
-    async def _watched(self, number: int, ask: Callable[[], Awaitable[T]]) -> T:
-        self._health.asked(number)
+    async def _track(self, number: int, ask: Callable[[], Awaitable[T]]) -> T:
+        self._health.request_started(number)
         try:
             answer = await ask()
         except AgentError as error:
-            self._judge(number, error)
+            self._record_error(number, error)
             raise
         finally:
-            self._health.left(number)
-        self._health.succeeded(number)
+            self._health.request_abandoned(number)
+        self._health.request_succeeded(number)
         return answer
 
-    def _judge(self, number: int, error: AgentError) -> None:
+    def _record_error(self, number: int, error: AgentError) -> None:
         """Who refuses is alive; who broke off in the middle may not be."""
-        if isinstance(error, _ELSEWHERE):
-            self._health.failed(number, error.retry_after)
+        if isinstance(error, _RETRY_ELSEWHERE):
+            self._health.request_failed(number, error.retry_after)
         elif isinstance(error, ProviderError) and error.status is not None:
-            self._health.succeeded(number)
+            self._health.request_succeeded(number)
 
-    def _noted(self, event: AnswerStarted, number: int) -> AnswerStarted:
+    def _with_failover_note(self, event: AnswerStarted, number: int) -> AnswerStarted:
         if number == 0:
             return event
         values = {"address": self._names[number], "first": self._names[0]}
         note = Sentence("{address} answers instead of {first}.", values)
         return replace(event, adjustments=(*event.adjustments, note))
 
-    def _sticky(self, request: ModelRequest) -> int:
+    def _preferred_address(self, request: ModelRequest) -> int:
         """Where this conversation is; for a new one the best address now."""
-        place = self._place_of(request)
-        return place if request.conversation_id in self._places else self._health.order(place)[0]
+        place = self._last_address(request)
+        return place if request.conversation_id in self._address_by_conversation else self._health.order(place)[0]
 
-    def _place_of(self, request: ModelRequest) -> int:
-        return self._places.get(request.conversation_id or "", 0)
+    def _last_address(self, request: ModelRequest) -> int:
+        return self._address_by_conversation.get(request.conversation_id or "", 0)
 
     def _remember(self, request: ModelRequest, number: int) -> None:
         if request.conversation_id:
-            self._places[request.conversation_id] = number
-            self._places.move_to_end(request.conversation_id)
-            if len(self._places) > _REMEMBERED:
-                self._places.popitem(last=False)
+            self._address_by_conversation[request.conversation_id] = number
+            self._address_by_conversation.move_to_end(request.conversation_id)
+            if len(self._address_by_conversation) > _MAX_CONVERSATIONS:
+                self._address_by_conversation.popitem(last=False)
 
 
 def _all_failed(errors: list[ProviderError]) -> ProviderError:
@@ -213,7 +213,7 @@ def _all_failed(errors: list[ProviderError]) -> ProviderError:
     )
 
 
-def _shown(address: str) -> str:
+def _display_address(address: str) -> str:
     """Host, port and path: what a person knows a server by, and nothing that an address may hide."""
     parts = urlsplit(address)
     return (parts.netloc.rpartition("@")[2] + parts.path.rstrip("/"))[:100] or address[:100]

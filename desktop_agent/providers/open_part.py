@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from desktop_agent.providers.repeated_text import RepeatedText
+from desktop_agent.providers.repeated_text import RepeatFilter
 from desktop_agent.providers.think_tags import ThinkTags
-from desktop_agent.providers.transport.json_text import SurrogateJoiner, mended_json
+from desktop_agent.providers.transport.json_text import SurrogateJoiner, repair_json
 from desktop_agent.vocabulary.blocks import Citation, JsonObject
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.provider_events import (
@@ -17,14 +17,14 @@ from desktop_agent.vocabulary.provider_events import (
 )
 
 
-class Answer(Protocol):
+class AnswerState(Protocol):
     """What the parts of one answer share. `tags` belong to the part whose text comes first."""
 
     provider: str
-    said_anything: bool
+    has_content: bool
     tags: ThinkTags | None
     citations: list[Citation]
-    repeats: bool
+    may_repeat: bool
 
     def adjusted(self, sentence: Sentence) -> None:
         """Say what was made to fit."""
@@ -35,10 +35,10 @@ _REPEATED = Sentence("The server said parts of its answer again and again. They 
 _DIFFERS = Sentence("At the end the server said something else than before. What it said first is shown.")
 
 
-class OpenPart:
+class TextBuilder:
     """Shows pieces as they come, marked with the number of the part; see ContentDelta."""
 
-    def __init__(self, answer: Answer, show: Callable[[ProviderEvent], None], number: int = 0) -> None:
+    def __init__(self, answer: AnswerState, show: Callable[[ProviderEvent], None], number: int = 0) -> None:
         self.phase: str | None = None  # of the text that comes
         self.number = number
         self.may_repeat_all = False  # the next piece may say all again
@@ -47,8 +47,8 @@ class OpenPart:
         self._out = show
         self._tags: ThinkTags | None = None
         self._is_plain = False  # text follows text: nothing to close, nothing held back
-        self._repeated = RepeatedText() if answer.repeats else None
-        self._repeated_thought = RepeatedText() if answer.repeats else None
+        self._repeated = RepeatFilter() if answer.may_repeat else None
+        self._repeated_thought = RepeatFilter() if answer.may_repeat else None
         self._joiner = SurrogateJoiner()
         self._thought_joiner = SurrogateJoiner()
         self._thought: list[str] = []
@@ -63,7 +63,7 @@ class OpenPart:
     @property
     def has_repeated(self) -> bool:
         """Whether the server was found to say its text again and again."""
-        return self._repeated is not None and self._repeated.found
+        return self._repeated is not None and self._repeated.has_repeats
 
     @property
     def thinking_field(self) -> Any:
@@ -73,7 +73,7 @@ class OpenPart:
     def text(self, piece: str) -> None:
         """Visible text. An empty piece is nothing; a single space is something."""
         if self._repeated is not None:
-            piece = self._fresh(self._repeated, piece)
+            piece = self._without_repeats(self._repeated, piece)
         if self._is_plain and piece.isascii():
             if piece:
                 self._out(ContentDelta(piece, self.phase, self.number))
@@ -83,10 +83,10 @@ class OpenPart:
         if self._answer.tags is not None:
             self._tags, self._answer.tags = self._answer.tags, None
         if self._tags is None:
-            self._show(piece)
+            self._emit_text(piece)
             return
-        self._split(self._tags.feed(piece))
-        if self._tags.settled:
+        self._add_split(self._tags.feed(piece))
+        if self._tags.is_settled:
             self._tags = None
             self._is_plain = self._text_is_open and not self._joiner.is_waiting
 
@@ -96,14 +96,14 @@ class OpenPart:
         A piece may be empty: that opens a block which only has state.
         """
         if self._repeated_thought is not None and piece:
-            piece = self._fresh(self._repeated_thought, piece)
+            piece = self._without_repeats(self._repeated_thought, piece)
             if not piece and self._metadata is None and not set(metadata) - {"field"}:
                 return  # nothing new, and no state
         self._answer.tags = None  # a server with a field for reasoning does not use tags
         if self._tags is not None:
             self._tags.drop_blanks()
             self._end_tags()
-        self._think(piece, metadata)
+        self._emit_thinking(piece, metadata)
 
     def end_thinking(self, whole: str | None = None, **metadata: Any) -> None:
         """Close the open block, if there is one; with metadata, open one if need be.
@@ -111,69 +111,69 @@ class OpenPart:
         `whole` is its text where the pieces came in another order.
         """
         if metadata:
-            self._think("", metadata)
+            self._emit_thinking("", metadata)
         if self._metadata is None:
             return
-        if self._repeated_thought is not None and (rest := self._repeated_thought.rest()):
-            self._think(rest, {})
+        if self._repeated_thought is not None and (rest := self._repeated_thought.flush()):
+            self._emit_thinking(rest, {})
         rest = self._thought_joiner.flush()
         if rest:
             self._add_thought(rest)
         text = "".join(self._thought) if whole is None else whole
-        self._out(ThinkingBlock(text, self._answer.provider, mended_json(self._metadata), self.number))
+        self._out(ThinkingBlock(text, self._answer.provider, repair_json(self._metadata), self.number))
         self._thought = []
         self._metadata = None
 
     def end_text(self, citations: tuple[Citation, ...] = (), **metadata: Any) -> None:
         """Close the open text as a part of its own, with what goes back with it. Nothing where no text is open."""
-        self._let_text_go()
+        self._release_held_text()
         self._end_tags()
         self._flush_text()
         self._is_plain = False
         self._answer.citations.extend(citations)
         if self._text_is_open:
             self._text_is_open = False
-            self._out(TextClosed(self._answer.provider, mended_json(metadata), citations, self.number))
+            self._out(TextClosed(self._answer.provider, repair_json(metadata), citations, self.number))
 
     def close(self) -> None:
         """Nothing more comes: what is open is finished as it is."""
-        self._let_text_go()
+        self._release_held_text()
         self._end_tags()
         self._flush_text()
         self._is_plain = False
         self._text_is_open = False
         self.end_thinking()
 
-    def _fresh(self, repeated: RepeatedText, piece: str) -> str:
-        fresh = repeated.missing(piece) if self.is_whole else repeated.fresh(piece, may_be_all=self.may_repeat_all)
-        if fresh is not piece and repeated.found:
+    def _without_repeats(self, repeated: RepeatFilter, piece: str) -> str:
+        fresh = repeated.missing_text(piece) if self.is_whole else repeated.fresh(piece, may_be_all=self.may_repeat_all)
+        if fresh is not piece and repeated.has_repeats:
             self._answer.adjusted(_DIFFERS if repeated.differs else _REPEATED)
         return fresh
 
-    def _let_text_go(self) -> None:
+    def _release_held_text(self) -> None:
         """What was held back to see whether the server repeats itself."""
-        if self._repeated is not None and (rest := self._repeated.rest()):
-            self._show(rest)
+        if self._repeated is not None and (rest := self._repeated.flush()):
+            self._emit_text(rest)
 
-    def _split(self, parts: list[tuple[bool, str]]) -> None:
+    def _add_split(self, parts: list[tuple[bool, str]]) -> None:
         for is_thought, part in parts:
             if is_thought:
-                self._think(part, {"field": "content.think"})
+                self._emit_thinking(part, {"field": "content.think"})
             else:
-                self._show(part)
+                self._emit_text(part)
 
     def _end_tags(self) -> None:
         if self._tags is not None:
-            self._split(self._tags.flush())
+            self._add_split(self._tags.flush())
             self._tags = None
 
-    def _show(self, piece: str) -> None:
+    def _emit_text(self, piece: str) -> None:
         if self._metadata is not None:
             self.end_thinking()
         piece = self._joiner.feed(piece)
         self._text_is_open = True
         if piece:
-            self._answer.said_anything = True
+            self._answer.has_content = True
             self._out(ContentDelta(piece, self.phase, self.number))
         self._is_plain = self._tags is None and not self._joiner.is_waiting
 
@@ -182,9 +182,9 @@ class OpenPart:
         if rest:
             self._out(ContentDelta(rest, self.phase, self.number))
 
-    def _think(self, piece: str, metadata: JsonObject) -> None:
+    def _emit_thinking(self, piece: str, metadata: JsonObject) -> None:
         if self._metadata is None:
-            self._let_text_go()
+            self._release_held_text()
             self._metadata = {}
             self._is_plain = False
             self._flush_text()

@@ -7,15 +7,15 @@ assembled in `call_builder`. Everything here depends on the order of fragments a
 from collections.abc import Callable
 from typing import Any
 
-from desktop_agent.providers.call_builder import LONGEST_NAME, CallBuilder
-from desktop_agent.providers.open_part import OpenPart
+from desktop_agent.providers.call_builder import MAX_NAME_LENGTH, ToolCallBuilder
+from desktop_agent.providers.open_part import TextBuilder
 from desktop_agent.providers.think_tags import ThinkTags
-from desktop_agent.providers.transport.json_text import mended, mended_json
+from desktop_agent.providers.transport.json_text import repair_json, repair_text
 from desktop_agent.vocabulary.blocks import Citation, ServerStep, Unknown
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import new_id
 from desktop_agent.vocabulary.provider_events import (
-    CUT_SHORT,
+    TRUNCATED_STOP_REASONS,
     AnswerNamed,
     MessageDelta,
     ProviderEvent,
@@ -26,7 +26,9 @@ from desktop_agent.vocabulary.provider_events import (
 )
 from desktop_agent.vocabulary.usage import Usage
 
-_CORRECTED = frozenset({StopReason.END_TURN, StopReason.TOOL_USE, StopReason.STOP_SEQUENCE, StopReason.UNKNOWN})
+_CORRECTABLE_REASONS = frozenset(
+    {StopReason.END_TURN, StopReason.TOOL_USE, StopReason.STOP_SEQUENCE, StopReason.UNKNOWN}
+)
 
 
 def new_call_id() -> str:
@@ -55,26 +57,26 @@ class PartBuilder:
         keeps_arguments: bool = False,
         repeats: bool = False,
     ) -> None:
-        self.repeats = repeats
-        self.calls = CallBuilder(provider, call_id, keeps_arguments=keeps_arguments)
-        self.said_anything = False
+        self.may_repeat = repeats
+        self.calls = ToolCallBuilder(provider, call_id, keeps_arguments=keeps_arguments)
+        self.has_content = False
         self.usage: Usage | None = None  # the last report counts and is yielded at the end
         self.provider = provider
         self.tags = tags
         self.citations: list[Citation] = []
         # For what names an answer and is stored with it; the text of an answer stays as it is.
-        self.without_key: Callable[[str], str] = lambda text: text
-        self.told: dict[str, Any] = {}  # of the end, beside what its dialect says
+        self.redact_key: Callable[[str], str] = lambda text: text
+        self.end_details: dict[str, Any] = {}  # of the end, beside what its dialect says
         self._out: list[ProviderEvent] = []
-        self.main = OpenPart(self, self._out.append)
-        self._parts: dict[int, OpenPart] = {}
+        self.main = TextBuilder(self, self._out.append)
+        self._parts: dict[int, TextBuilder] = {}
         self._open_items: set[int] = set()
         self._waiting: list[tuple[int, ProviderEvent]] = []
         self._is_named = False
         self._taken = 0
         self._adjustments: list[Sentence] = []
 
-    def take(self) -> list[ProviderEvent]:
+    def take_events(self) -> list[ProviderEvent]:
         """The events since the last call."""
         out = self._out.copy()
         self._out.clear()
@@ -93,64 +95,64 @@ class PartBuilder:
             self._out.append(RequestAdjusted((sentence,)))
 
     def text(self, piece: str) -> None:
-        """Visible text; see OpenPart."""
+        """Visible text; see TextBuilder."""
         self.main.text(piece)
 
     def thinking(self, piece: str, **metadata: Any) -> None:
-        """A piece of shown reasoning; see OpenPart."""
+        """A piece of shown reasoning; see TextBuilder."""
         self.main.thinking(piece, **metadata)
 
     def end_thinking(self, **metadata: Any) -> None:
-        """Close the open block; see OpenPart."""
+        """Close the open block; see TextBuilder."""
         self.main.end_thinking(None, **metadata)
 
     def end_text(self, citations: tuple[Citation, ...] = (), **metadata: Any) -> None:
-        """Close the open text as a part of its own; see OpenPart."""
+        """Close the open text as a part of its own; see TextBuilder."""
         self.main.end_text(citations, **metadata)
 
     def open_item(self, number: int) -> None:
         """An item begins beside others; `end_item` ends it. Its number says where it stands in the answer."""
         self._open_items.add(number)
 
-    def part(self, number: int) -> OpenPart:
+    def part(self, number: int) -> TextBuilder:
         """The part with this number, which may be new."""
         part = self._parts.get(number)
         if part is None:
-            part = self._parts[number] = OpenPart(self, self._out.append, number)
+            part = self._parts[number] = TextBuilder(self, self._out.append, number)
         return part
 
     def end_item(self, number: int) -> None:
         """An item is over. What waited for it follows in its order."""
         self._open_items.discard(number)
         if not self._open_items:
-            self._let_out()
+            self._flush_waiting()
 
-    def block(self, block: ServerStep | Unknown, number: int = 0) -> None:
+    def add_block(self, block: ServerStep | Unknown, number: int = 0) -> None:
         """A whole block in its place: a step of the server's own, or something nobody here knows."""
         self.main.close()
-        self.said_anything = True
-        self._out_whole(number, block)
+        self.has_content = True
+        self._queue_whole(number, block)
 
-    def named(self, response_id: Any) -> None:
+    def set_response_id(self, response_id: Any) -> None:
         """The server's own id of the answer; the first one counts."""
         if isinstance(response_id, str) and response_id and not self._is_named:
             self._is_named = True
-            self._out.append(AnswerNamed(self.without_key(mended(response_id))[:LONGEST_NAME]))
+            self._out.append(AnswerNamed(self.redact_key(repair_text(response_id))[:MAX_NAME_LENGTH]))
 
-    def call_fragment(self, **fragment: Any) -> None:
-        """A piece of a call, for CallBuilder.fragment; closes the text or thinking before it.
+    def add_call_fragment(self, **fragment: Any) -> None:
+        """A piece of a call, for ToolCallBuilder.fragment; closes the text or thinking before it.
 
         What says nothing closes nothing either.
         """
         said = {name: fragment.get(name) for name in ("index", "id", "name", "arguments")}
-        if self.calls.says_nothing(**said):
+        if self.calls.is_empty_fragment(**said):
             return
         self.main.close()
-        self._out.extend(self.calls.fragment(**fragment))
+        self._out.extend(self.calls.add_fragment(**fragment))
 
-    def call_state(self, call_id: str | None, **metadata: Any) -> None:
+    def attach_call_state(self, call_id: str | None, **metadata: Any) -> None:
         """Replay state that belongs to one call; its block stands right before the call."""
-        self.calls.attach(call_id, metadata)
+        self.calls.attach_state(call_id, metadata)
 
     def end_calls(self, *, cut: bool = False, index: int | None = None, number: int = 0) -> int:
         """Yield the open calls, or the one with this index, and return how many: for dialects that end them singly.
@@ -161,8 +163,8 @@ class PartBuilder:
         for metadata, call in ended:
             if metadata is not None:
                 state = {**metadata, "call_id": call.id}
-                self._out_whole(number, ThinkingBlock("", self.provider, mended_json(state)))
-            self._out_whole(number, call)
+                self._queue_whole(number, ThinkingBlock("", self.provider, repair_json(state)))
+            self._queue_whole(number, call)
         return len(ended)
 
     def close_parts(self) -> None:
@@ -181,30 +183,30 @@ class PartBuilder:
         TOOL_USE without a call is END_TURN. An answer without text and calls says `empty` in its details.
         """
         self.close_parts()
-        count = self.end_calls(cut=reason in CUT_SHORT)
-        if reason in _CORRECTED and (count or self.calls.ended):
+        count = self.end_calls(cut=reason in TRUNCATED_STOP_REASONS)
+        if reason in _CORRECTABLE_REASONS and (count or self.calls.ended_count):
             reason = StopReason.TOOL_USE
         elif reason is StopReason.TOOL_USE:
             reason = StopReason.END_TURN
-            self.told["no_call"] = True
-        if reason is StopReason.END_TURN and not self.said_anything:
+            self.end_details["no_call"] = True
+        if reason is StopReason.END_TURN and not self.has_content:
             details = {**(details or {}), "empty": True}
         if self.citations:
             details = {**(details or {}), "citations": [each.model_dump(exclude_none=True) for each in self.citations]}
-        if self.told:
-            details = {**(details or {}), **self.told}
+        if self.end_details:
+            details = {**(details or {}), **self.end_details}
         self._out.append(
-            MessageDelta(reason, mended(raw) if raw is not None else None, details and mended_json(details))
+            MessageDelta(reason, repair_text(raw) if raw is not None else None, details and repair_json(details))
         )
         if self.usage is not None:
             self._out.append(UsageUpdate(self.usage))
 
-    def _out_whole(self, number: int, block: ProviderEvent) -> None:
+    def _queue_whole(self, number: int, block: ProviderEvent) -> None:
         self._waiting.append((number, block))
         if not self._open_items - {number}:
-            self._let_out()
+            self._flush_waiting()
 
-    def _let_out(self) -> None:
+    def _flush_waiting(self) -> None:
         self._waiting.sort(key=lambda each: each[0])
         self._out.extend(event for _, event in self._waiting)
         self._waiting.clear()

@@ -6,9 +6,9 @@ from typing import Protocol
 from desktop_agent.vocabulary.provider_events import ProviderEvent
 from desktop_agent.vocabulary.requests import (
     CachedPrompt,
+    ImageLimits,
     ModelInfo,
     ModelRequest,
-    PictureLimits,
     ProviderState,
     TokenCount,
 )
@@ -43,7 +43,7 @@ class Provider(Protocol):
         """What is known about a model without asking anybody."""
         ...
 
-    def picture_limits(self, model: str) -> PictureLimits:
+    def picture_limits(self, model: str) -> ImageLimits:
         """What may be sent of pictures."""
         ...
 

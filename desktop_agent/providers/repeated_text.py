@@ -8,18 +8,18 @@ repeat one line: until then it waits.
 
 from desktop_agent.providers.think_tags import ThinkTags
 
-_SURE = 12  # so many characters are no chance
-_LIKELY = 4
+_SURE_LENGTH = 12  # so many characters are no chance
+_LIKELY_LENGTH = 4
 
 
-class RepeatedText:
+class RepeatFilter:
     """Returns what is new of each piece of one text.
 
     `found`: something was repeated. `differs`: a whole came that says something else than the pieces did.
     """
 
     def __init__(self) -> None:
-        self.found = False
+        self.has_repeats = False
         self.differs = False
         self._pieces: list[str] = []
         self._length = 0
@@ -31,65 +31,65 @@ class RepeatedText:
         if self._held:
             held, self._held = self._held, ""
             has_grown_twice = len(piece) > len(held) and _has_letters(piece)
-            if piece.startswith(held) and (has_grown_twice or self._is_telling(_SURE)):
+            if piece.startswith(held) and (has_grown_twice or self._is_significant(_SURE_LENGTH)):
                 self._is_growing = True
-                return self._grown(piece)
-            return self._said(held) + self.fresh(piece, may_be_all=may_be_all)
+                return self._take_growing(piece)
+            return self._remember_text(held) + self.fresh(piece, may_be_all=may_be_all)
         if len(piece) < self._length and not self._is_growing:
-            return self._said(piece)
-        said = self._all()
+            return self._remember_text(piece)
+        said = self._all_text()
         if not said or not piece.startswith(said):
             self._is_growing = False
-            return self._said(piece)
-        if self._is_growing or (may_be_all and self._is_telling(_SURE)):
-            return self._grown(piece)
+            return self._remember_text(piece)
+        if self._is_growing or (may_be_all and self._is_significant(_SURE_LENGTH)):
+            return self._take_growing(piece)
         if len(piece) > self._length:
             self._held = piece
             return ""
-        return self._said(piece)
+        return self._remember_text(piece)
 
-    def missing(self, whole: str) -> str:
+    def missing_text(self, whole: str) -> str:
         """Return what the pieces lacked of the whole, which comes beside or behind them."""
-        before = self.rest()
+        before = self.flush()
         if not whole.strip():
             return before
-        said, whole = self._all(), whole.lstrip()
+        said, whole = self._all_text(), whole.lstrip()
         if not said.strip():
-            return before + self._said(whole)
-        for known in (said.lstrip(), _without_thought(said)):
+            return before + self._remember_text(whole)
+        for known in (said.lstrip(), _without_thinking(said)):
             if known.strip() and whole.startswith(known):
-                self.found = True
-                return before + self._said(whole[len(known) :])
-        self.found = True
+                self.has_repeats = True
+                return before + self._remember_text(whole[len(known) :])
+        self.has_repeats = True
         self.differs = self.differs or whole.strip() not in said
         return before
 
-    def rest(self) -> str:
+    def flush(self) -> str:
         """Return what was held back, at the end."""
         held, self._held = self._held, ""
-        if held and self._is_telling(_LIKELY):
-            return self._grown(held)
-        return self._said(held)
+        if held and self._is_significant(_LIKELY_LENGTH):
+            return self._take_growing(held)
+        return self._remember_text(held)
 
-    def _grown(self, piece: str) -> str:
+    def _take_growing(self, piece: str) -> str:
         """The piece begins with all that was said."""
-        self.found = True
-        return self._said(piece[self._length :])
+        self.has_repeats = True
+        return self._remember_text(piece[self._length :])
 
-    def _said(self, piece: str) -> str:
+    def _remember_text(self, piece: str) -> str:
         if piece:
             self._pieces.append(piece)
             self._length += len(piece)
         return piece
 
-    def _all(self) -> str:
+    def _all_text(self) -> str:
         if len(self._pieces) > 1:
             self._pieces = ["".join(self._pieces)]
         return self._pieces[0] if self._pieces else ""
 
-    def _is_telling(self, least: int) -> bool:
+    def _is_significant(self, least: int) -> bool:
         """Whether what was said is too much to be repeated by chance: words, not figures or signs alone."""
-        said = self._all().strip()
+        said = self._all_text().strip()
         return len(said) >= least and _has_letters(said)
 
 
@@ -97,7 +97,7 @@ def _has_letters(said: str) -> bool:
     return any(letter.isalpha() for letter in said)
 
 
-def _without_thought(said: str) -> str:
+def _without_thinking(said: str) -> str:
     """What a person sees of text that may begin with reasoning in tags."""
     tags = ThinkTags()
     parts = tags.feed(said) + tags.flush()

@@ -14,9 +14,9 @@ from desktop_agent.vocabulary.messages import now
 from desktop_agent.vocabulary.provider_events import Done, MessageDelta, ProviderEvent, StopReason, UsageUpdate
 from desktop_agent.vocabulary.requests import (
     CachedPrompt,
+    ImageLimits,
     ModelInfo,
     ModelRequest,
-    PictureLimits,
     ProviderState,
     TokenCount,
 )
@@ -61,13 +61,13 @@ class Turn:
 class ScriptedProvider:
     """Plays one `Turn` per request, in order. Keeps the requests in `requests` and counts early closings."""
 
-    def __init__(self, *turns: Turn, models: tuple[ModelInfo, ...] = (), pictures: PictureLimits | None = None) -> None:
+    def __init__(self, *turns: Turn, models: tuple[ModelInfo, ...] = (), pictures: ImageLimits | None = None) -> None:
         self.requests: list[ModelRequest] = []
         self.closed_early = 0
         self.complaints: list[ScriptBroken] = []
         self._turns = list(turns)
         self._models = models
-        self._pictures = pictures or PictureLimits()
+        self._pictures = pictures or ImageLimits()
         self._state = ProviderState()
 
     @property
@@ -86,10 +86,10 @@ class ScriptedProvider:
         self._state.request_count += 1
         self._state.last_request_time = now()
         if not self._turns:
-            raise self._complaint(f"Request {len(self.requests)} was not foreseen; the script is at its end.")
+            raise self._script_error(f"Request {len(self.requests)} was not foreseen; the script is at its end.")
         turn = self._turns.pop(0)
         finished = False
-        events = self._played(turn, request)
+        events = self._play_turn(turn, request)
         try:
             async for event in events:
                 # Who reads no further than the end has heard it all.
@@ -111,7 +111,7 @@ class ScriptedProvider:
         """The one it was made with, or nothing but the name."""
         return next((each for each in self._models if each.id == model), ModelInfo(model))
 
-    def picture_limits(self, model: str) -> PictureLimits:  # noqa: ARG002  the same for all its models
+    def picture_limits(self, model: str) -> ImageLimits:  # noqa: ARG002  the same for all its models
         """Those it was made with; without any, everything goes."""
         return self._pictures
 
@@ -133,14 +133,14 @@ class ScriptedProvider:
         if self._turns:
             raise ScriptBroken(f"{len(self._turns)} turns of the script were never asked for.")
 
-    async def _played(self, turn: Turn, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+    async def _play_turn(self, turn: Turn, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         calls = 0
         ended = False
         for step in turn.steps:
             match step:
                 case Expect():
                     if not step.check(request):
-                        raise self._complaint(f"Request {len(self.requests)} is not as expected: {step.what}.")
+                        raise self._script_error(f"Request {len(self.requests)} is not as expected: {step.what}.")
                 case Wait():
                     if step.reached is not None:
                         step.reached.set()
@@ -150,13 +150,13 @@ class ScriptedProvider:
                 case _:
                     calls += isinstance(step, ToolUse)
                     ended = ended or isinstance(step, Done)
-                    yield self._counted(step)
+                    yield self._add_to_totals(step)
         if not ended:
             if not any(isinstance(step, MessageDelta) for step in turn.steps):
                 yield MessageDelta(StopReason.TOOL_USE if calls else StopReason.END_TURN)
-            yield self._counted(Done())
+            yield self._add_to_totals(Done())
 
-    def _counted(self, event: ProviderEvent) -> ProviderEvent:
+    def _add_to_totals(self, event: ProviderEvent) -> ProviderEvent:
         if isinstance(event, Done):
             self._state.conversation_turns += 1
         elif isinstance(event, UsageUpdate):
@@ -165,7 +165,7 @@ class ScriptedProvider:
             self._state.cached_tokens += event.usage.cache_read_tokens or 0
         return event
 
-    def _complaint(self, what: str) -> ScriptBroken:
+    def _script_error(self, what: str) -> ScriptBroken:
         complaint = ScriptBroken(what)
         self.complaints.append(complaint)
         return complaint

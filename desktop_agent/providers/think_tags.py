@@ -10,15 +10,15 @@ stream tells, and holding all text back until a closing tag might come would end
 # What models write, by vLLM's reasoning parsers (vllm/reasoning: deepseek_r1 and qwen3 `think`, seedoss `seed:think`,
 # mistral `[THINK]`, cohere_command `<|START_THINKING|>`) and by the tags that Open WebUI looks for
 # (open_webui/utils/middleware.py, DEFAULT_REASONING_TAGS: the names beside `think`, OpenThinker's and Kimi-VL's).
-_NAMES = ("think", "thinking", "reasoning", "reason", "thought", "seed:think")
-_PAIRS = (
-    *((f"<{name}>", f"</{name}>") for name in _NAMES),
+_TAG_NAMES = ("think", "thinking", "reasoning", "reason", "thought", "seed:think")
+_TAG_PAIRS = (
+    *((f"<{name}>", f"</{name}>") for name in _TAG_NAMES),
     ("[think]", "[/think]"),
     ("<|start_thinking|>", "<|end_thinking|>"),
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
     ("◁think▷", "◁/think▷"),
 )
-_LONGEST = max(len(opening) for opening, _ in _PAIRS)
+_MAX_TAG_LENGTH = max(len(opening) for opening, _ in _TAG_PAIRS)
 _CLOSING_BY_TEMPLATE = "</think>"
 
 
@@ -26,7 +26,7 @@ class ThinkTags:
     """Splits the text of one answer into thought and text; tags may be cut anywhere."""
 
     def __init__(self, *, opened_by_template: bool = False) -> None:
-        self.settled = False
+        self.is_settled = False
         self._held = ""
         self._closing = ""
         self._after = False
@@ -37,13 +37,13 @@ class ThinkTags:
         self._held += piece
         parts: list[tuple[bool, str]] = []
         if not self._closing and not self._after and not self._opens():
-            return self.flush() if self.settled else []
+            return self.flush() if self.is_settled else []
         if self._closing:
-            parts = self._inside()
+            parts = self._split_inside()
         if self._after:
             self._held = self._held.lstrip()
             if self._held:
-                self.settled = True
+                self.is_settled = True
                 parts += self.flush()
         return parts
 
@@ -59,21 +59,21 @@ class ThinkTags:
     def _opens(self) -> bool:
         """Whether the thought has begun; settles when it cannot any more."""
         start = self._held.lstrip()
-        word = start[:_LONGEST].lower()
-        for opening, closing in _PAIRS:
+        word = start[:_MAX_TAG_LENGTH].lower()
+        for opening, closing in _TAG_PAIRS:
             if word.startswith(opening):
                 self._held = start[len(opening) :]
                 self._closing = closing
                 return True
-        if len(start) < _LONGEST and any(opening.startswith(word) for opening, _ in _PAIRS):
+        if len(start) < _MAX_TAG_LENGTH and any(opening.startswith(word) for opening, _ in _TAG_PAIRS):
             return False
         if self._opened_by_template:
             self._closing = _CLOSING_BY_TEMPLATE
             return True
-        self.settled = True
+        self.is_settled = True
         return False
 
-    def _inside(self) -> list[tuple[bool, str]]:
+    def _split_inside(self) -> list[tuple[bool, str]]:
         lowered = self._held.lower()
         at = lowered.find(self._closing) if len(lowered) == len(self._held) else self._held.find(self._closing)
         if at >= 0:

@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Literal
 from weakref import WeakSet
 
-from desktop_agent.storage.ending import all_ended
-from desktop_agent.storage.file_lock import FileLock, Holder, Retaken, lock_path
+from desktop_agent.storage.ending import wait_for_all
+from desktop_agent.storage.file_lock import FileLock, Holder, RetakeResult, lock_path
 from desktop_agent.vocabulary.errors import ConversationInUse, LocksRefused, Sentence, StorageFailed
 
 _log = logging.getLogger(__name__)
 Program = Literal["window", "ask", "library"]
 
-_PLAIN = re.compile(r"[0-9a-f]{32}")
+_PLAIN_ID = re.compile(r"[0-9a-f]{32}")
 # Seconds in which somebody who holds it without a name may let go: it is writing its name, or only looked who is there.
-_NAMELESS = 0.5
-_PAUSE = 0.02
+_NAME_GRACE = 0.5
+_POLL_SECONDS = 0.02
 
 
 class ConversationLocks:
@@ -29,7 +29,7 @@ class ConversationLocks:
     def __init__(self, folder: Path, program: Program) -> None:
         self._folder = folder
         self._program: Program = program
-        self._made: WeakSet[ConversationLock] = WeakSet()
+        self._locks: WeakSet[ConversationLock] = WeakSet()
 
     async def check(self) -> None:
         """Raise LocksRefused where the file system has no locks. What cannot be written to can still be read."""
@@ -50,10 +50,10 @@ class ConversationLocks:
         """The lock of one conversation; nobody holds it by this."""
         # Ids that were carried over from a damaged database may be anything.
         name = conversation_id
-        if not _PLAIN.fullmatch(name):
+        if not _PLAIN_ID.fullmatch(name):
             name = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
         lock = ConversationLock(lock_path(self._folder, f"conversation-{name}"), self._program)
-        self._made.add(lock)
+        self._locks.add(lock)
         return lock
 
     async def acquire(self, conversation_id: str) -> "ConversationLock":
@@ -73,7 +73,7 @@ class ConversationLocks:
 
     async def close(self) -> None:
         """Release all of them: nothing can be written any more."""
-        await all_ended(*(lock.release() for lock in tuple(self._made)))
+        await wait_for_all(*(lock.release() for lock in tuple(self._locks)))
 
 
 class ConversationLock:
@@ -88,16 +88,16 @@ class ConversationLock:
         if self._file.is_held:
             return
         loop = asyncio.get_running_loop()
-        until = loop.time() + _NAMELESS
-        while not await self._try():
+        until = loop.time() + _NAME_GRACE
+        while not await self._try_acquire():
             holder = await asyncio.to_thread(self._file.holder)
             if holder is not None and holder.is_gone:
                 holder = None  # killed; who holds it now has not written its name yet, or only looks
             if holder is not None or loop.time() > until:
-                raise ConversationInUse(_in_use(holder), _remedy(holder))
-            await asyncio.sleep(_PAUSE)
+                raise ConversationInUse(_in_use_sentence(holder), _in_use_remedy(holder))
+            await asyncio.sleep(_POLL_SECONDS)
 
-    async def retake(self) -> Retaken:
+    async def retake(self) -> RetakeResult:
         """Take it anew where its file was removed; another process may have had it meanwhile. Raises StorageFailed."""
         return await asyncio.to_thread(self._file.retake, Holder.this_process(self._program))
 
@@ -124,7 +124,7 @@ class ConversationLock:
 
         return await asyncio.to_thread(look)
 
-    async def _try(self) -> bool:
+    async def _try_acquire(self) -> bool:
         attempt = asyncio.ensure_future(asyncio.to_thread(self._file.acquire, Holder.this_process(self._program)))
         try:
             return await asyncio.shield(attempt)
@@ -136,14 +136,14 @@ class ConversationLock:
             raise
 
 
-def _in_use(holder: Holder | None) -> Sentence:
+def _in_use_sentence(holder: Holder | None) -> Sentence:
     if holder is None:
         return Sentence("This conversation is being worked on by another process.")
-    values = {"who": who(holder), "since": holder.began}
+    values = {"who": holder_text(holder), "since": holder.began}
     return Sentence("This conversation is being worked on by {who} since {since}.", values)
 
 
-def who(holder: Holder) -> Sentence:
+def holder_text(holder: Holder) -> Sentence:
     """The holder in words: program, process, and machine where it is another one."""
     values = {"pid": str(holder.pid)}
     match holder.program:
@@ -158,7 +158,7 @@ def who(holder: Holder) -> Sentence:
     return Sentence("{who} on “{host}”", {"who": words, "host": holder.host})
 
 
-def _remedy(holder: Holder | None) -> str:
+def _in_use_remedy(holder: Holder | None) -> str:
     if holder is not None and holder.program == "window":
         return "Open another conversation there or close the window, then try again."
     return "Wait until it has ended, then try again."

@@ -6,13 +6,13 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TypeVar
 
-from desktop_agent.storage.checkup import Checkup
+from desktop_agent.storage.checkup import IntegrityChecker
 from desktop_agent.storage.conversation_locks import Program
-from desktop_agent.storage.database.connection import Connection
-from desktop_agent.storage.database.guarded import GuardedDatabase, Pin
-from desktop_agent.storage.database.opening import DATABASE_NAME, Opened, open_database
+from desktop_agent.storage.database.connection import DatabaseConnection
+from desktop_agent.storage.database.guarded import FilePin, GuardedDatabase
+from desktop_agent.storage.database.opening import DATABASE_NAME, OpenedDatabase, open_database
 from desktop_agent.storage.disk_watch import DiskWatch
-from desktop_agent.storage.worker import Worker
+from desktop_agent.storage.worker import WorkerThread
 from desktop_agent.vocabulary.errors import (
     DatabaseBusy,
     DatabaseDamaged,
@@ -24,35 +24,35 @@ from desktop_agent.vocabulary.errors import (
 )
 
 T = TypeVar("T")
-_THREAD = "conversations"
+_THREAD_NAME = "conversations"
 
 
 class DatabaseThread:
     """Made by `DatabaseThread.open`. `notices` are what the person must be told about the opening."""
 
-    def __init__(self, folder: Path, worker: Worker, opened: Opened) -> None:
+    def __init__(self, folder: Path, worker: WorkerThread, opened: OpenedDatabase) -> None:
         self.notices = opened.notices
         self._worker = worker
         self._database = GuardedDatabase(folder, opened)
         self._notice_listeners: list[Callable[[Sentence], None]] = []
         self._replaced_listeners: list[Callable[[DatabaseReplaced], None]] = []
-        self._replacements_told = 0
-        self.checkup = Checkup(folder / DATABASE_NAME, worker, self._database, self._tell)
+        self._replacements_notified = 0
+        self.integrity_checker = IntegrityChecker(folder / DATABASE_NAME, worker, self._database, self._notify)
         self.disk = DiskWatch(self._try_writing)
         if opened.read_only is not None:
-            self.disk.note(opened.read_only)
+            self.disk.report_trouble(opened.read_only)
         self._closing: asyncio.Task[None] | None = None
 
     @classmethod
     async def open(cls, folder: Path, program: Program) -> "DatabaseThread":
         """Open the database in `folder`. Raises as `open_database` does."""
-        worker = Worker(_THREAD)
+        worker = WorkerThread(_THREAD_NAME)
         future = worker.submit(lambda: open_database(folder, program=program))
         try:
             opened = await asyncio.shield(asyncio.wrap_future(future))
         except BaseException:
             # When only the waiter was cancelled, the thread still opens the database: then it closes it again.
-            worker.submit(lambda: _close_again(future))
+            worker.submit(lambda: _close_opened(future))
             worker.stop()
             raise
         return cls(folder, worker, opened)
@@ -70,7 +70,7 @@ class DatabaseThread:
         """Be told that another file is open from now on."""
         self._replaced_listeners.append(listener)
 
-    async def run(self, work: Callable[[Connection], T], pin: Pin | None = None) -> T:
+    async def run(self, work: Callable[[DatabaseConnection], T], pin: FilePin | None = None) -> T:
         """Do the work, also when the caller is cancelled. Raises StorageFailed and what is below it.
 
         `pin` binds it to the file to which the first work with the same one was done: raises DatabaseReplaced once
@@ -81,19 +81,19 @@ class DatabaseThread:
         try:
             return await self._run(work, pin)
         except DatabaseDamaged:
-            if not await self.checkup.is_repaired():
+            if not await self.integrity_checker.try_repair():
                 raise
         except (DatabaseBusy, WrittenElsewhere):
             raise
         except StorageFailed as error:
             if error not in self._database.replacements:
-                self.disk.note(error)
+                self.disk.report_trouble(error)
             raise
         return await self._run(work, pin)
 
-    def pin_to_known_file(self) -> Pin:
+    def pin_to_known_file(self) -> FilePin:
         """Bind to the file that was told of last: what people see is from that one."""
-        return Pin(self._replacements_told)
+        return FilePin(self._replacements_notified)
 
     async def close(self) -> None:
         """Finish what is queued, close the database and end its thread. Harmless when repeated."""
@@ -101,39 +101,39 @@ class DatabaseThread:
             self._closing = asyncio.ensure_future(self._close())
         await asyncio.shield(self._closing)
 
-    async def _run(self, work: Callable[[Connection], T], pin: Pin | None) -> T:
+    async def _run(self, work: Callable[[DatabaseConnection], T], pin: FilePin | None) -> T:
         try:
             return await self._worker.run(lambda: self._database.run(work, pin))
         finally:
-            self._tell_replacements()
+            self._notify_replacements()
 
     async def _try_writing(self) -> None:
         """Raises StorageFailed as long as nothing can be written."""
         try:
             notices = await self._worker.run(self._database.try_writing)
         finally:
-            self._tell_replacements()
+            self._notify_replacements()
         for notice in notices:
-            self._tell(notice)
+            self._notify(notice)
 
-    def _tell_replacements(self) -> None:
-        new = self._database.replacements[self._replacements_told :]
-        self._replacements_told += len(new)
+    def _notify_replacements(self) -> None:
+        new = self._database.replacements[self._replacements_notified :]
+        self._replacements_notified += len(new)
         for replaced in new:
-            self._tell(replaced.whole)
+            self._notify(replaced.whole)
             for listener in tuple(self._replaced_listeners):
                 listener(replaced)
         for notice in self._database.take_notices() if new else ():
-            self._tell(notice)
+            self._notify(notice)
 
-    def _tell(self, notice: Sentence) -> None:
+    def _notify(self, notice: Sentence) -> None:
         for listener in tuple(self._notice_listeners):
             listener(notice)
 
     async def _close(self) -> None:
         try:
             await self.disk.close()
-            await self.checkup.close()
+            await self.integrity_checker.close()
         finally:
             try:
                 await self._worker.run(self._database.close)
@@ -141,7 +141,7 @@ class DatabaseThread:
                 self._worker.stop()
 
 
-def _close_again(future: "Future[Opened]") -> None:
+def _close_opened(future: "Future[OpenedDatabase]") -> None:
     if future.exception() is None:
         opened = future.result()
         opened.connection.close()

@@ -10,8 +10,8 @@ from desktop_agent.vocabulary.errors import StorageFailed
 _log = logging.getLogger(__name__)
 
 # Seconds between two tries; twice as many each time, up to the longest.
-EVERY = 2.0
-LONGEST = 30.0
+FIRST_RETRY_SECONDS = 2.0
+MAX_RETRY_SECONDS = 30.0
 
 
 class DiskWatch:
@@ -26,7 +26,7 @@ class DiskWatch:
         self.trouble: StorageFailed | None = None
         self._listeners: list[Callable[[StorageFailed | None], None]] = []
         self._task: asyncio.Task[None] | None = None
-        self._pause = EVERY
+        self._pause = FIRST_RETRY_SECONDS
         self._ended_at = 0.0
         self._is_closed = False
 
@@ -34,7 +34,7 @@ class DiskWatch:
         """Be told when trouble begins or becomes another, and with None when it is over."""
         self._listeners.append(listener)
 
-    def note(self, trouble: StorageFailed) -> None:
+    def report_trouble(self, trouble: StorageFailed) -> None:
         """The disk refused something."""
         if self._is_closed:
             return
@@ -42,7 +42,7 @@ class DiskWatch:
         if self._task is None:
             loop = asyncio.get_running_loop()
             # A little room is soon used up again: then it is not tried as often.
-            self._pause = self._pause if loop.time() - self._ended_at < LONGEST else EVERY
+            self._pause = self._pause if loop.time() - self._ended_at < MAX_RETRY_SECONDS else FIRST_RETRY_SECONDS
             self._task = loop.create_task(self._watch())
 
     async def close(self) -> None:
@@ -56,7 +56,7 @@ class DiskWatch:
     async def _watch(self) -> None:
         while self.trouble is not None:
             await asyncio.sleep(self._pause)
-            self._pause = min(2 * self._pause, LONGEST)
+            self._pause = min(2 * self._pause, MAX_RETRY_SECONDS)
             try:
                 await self._recover()
             except StorageFailed as error:

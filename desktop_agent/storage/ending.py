@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable
 
 
-async def all_ended(*work: Awaitable[object]) -> None:
+async def wait_for_all(*work: Awaitable[object]) -> None:
     """Return when all of it is done; raise what the first one raised only then."""
     for outcome in await asyncio.gather(*work, return_exceptions=True):
         if isinstance(outcome, BaseException):

@@ -19,12 +19,12 @@ from enum import Enum
 from pathlib import Path
 from weakref import WeakSet
 
-from desktop_agent.storage.files import failure_of
-from desktop_agent.storage.paths import make_private
+from desktop_agent.storage.files import file_error
+from desktop_agent.storage.paths import make_private_folder
 from desktop_agent.vocabulary.errors import LocksRefused
 
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
-_LONGEST = 4096
+_MAX_HOLDER_BYTES = 4096
 # On Windows the locked byte cannot be read by others, so it lies far behind what is written.
 _LOCKED_BYTE = 1 << 30
 
@@ -81,7 +81,7 @@ def lock_path(data_folder: Path, name: str) -> Path:
     return data_folder / "locks" / f"{name}.lock"
 
 
-class Retaken(Enum):
+class RetakeResult(Enum):
     """What became of a lock whose file may have been removed. REFUSED: another process has the new one."""
 
     NOT_NEEDED = "not needed"
@@ -89,7 +89,7 @@ class Retaken(Enum):
     REFUSED = "refused"
 
 
-_all: "WeakSet[FileLock]" = WeakSet()
+_all_locks: "WeakSet[FileLock]" = WeakSet()
 
 
 class FileLock:
@@ -102,8 +102,8 @@ class FileLock:
         self._path = path
         self._within = within
         self._handle: int | None = None
-        self._turn = threading.Lock()
-        _all.add(self)
+        self._mutex = threading.Lock()
+        _all_locks.add(self)
 
     @property
     def is_held(self) -> bool:
@@ -115,35 +115,35 @@ class FileLock:
 
         Raises LocksRefused where the file system has no locks, and StorageFailed.
         """
-        with self._turn:
+        with self._mutex:
             if self._handle is None:
-                self._handle = self._locked()
+                self._handle = self._open_locked()
                 if self._handle is not None and holder is not None:
                     _write(self._handle, json.dumps(asdict(holder)).encode())
             return self._handle is not None
 
-    def retake(self, holder: Holder) -> Retaken:
+    def retake(self, holder: Holder) -> RetakeResult:
         """Take it anew where its file was removed: others lock another file then. Harmless when it is not held.
 
         Raises StorageFailed.
         """
-        with self._turn:
+        with self._mutex:
             try:
                 if self._handle is None or self._is_still_there(self._handle):
-                    return Retaken.NOT_NEEDED
+                    return RetakeResult.NOT_NEEDED
             except OSError as error:
-                raise failure_of(error, self._path) from error
-            handle = self._locked()
+                raise file_error(error, self._path) from error
+            handle = self._open_locked()
             if handle is None:
-                return Retaken.REFUSED
+                return RetakeResult.REFUSED
             os.close(self._handle)
             self._handle = handle
             _write(handle, json.dumps(asdict(holder)).encode())
-            return Retaken.DONE
+            return RetakeResult.DONE
 
     def release(self) -> None:
         """Let others have it. Harmless when it is not held."""
-        with self._turn:
+        with self._mutex:
             handle, self._handle = self._handle, None
             if handle is None:
                 return
@@ -158,23 +158,23 @@ class FileLock:
         """Who took it last; None when that one has let go, has not written its name yet, or has no name."""
         try:
             with self._path.open("rb") as file:
-                return Holder(**json.loads(file.read(_LONGEST)))
+                return Holder(**json.loads(file.read(_MAX_HOLDER_BYTES)))
         except (OSError, ValueError, TypeError):
             return None
 
-    def forget(self) -> None:
+    def close_after_fork(self) -> None:
         """In a process that was forked: its parent holds it, and it must neither end with this one nor outlive that."""
-        handle, self._handle, self._turn = self._handle, None, threading.Lock()
+        handle, self._handle, self._mutex = self._handle, None, threading.Lock()
         if handle is not None:
             os.close(handle)
 
-    def _locked(self) -> int | None:
-        make_private(self._path.parent, self._within)
+    def _open_locked(self) -> int | None:
+        make_private_folder(self._path.parent, self._within)
         while True:
             try:
                 handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
             except OSError as error:
-                raise failure_of(error, self._path) from error
+                raise file_error(error, self._path) from error
             try:
                 if not _lock(handle):
                     os.close(handle)
@@ -185,7 +185,7 @@ class FileLock:
                 os.close(handle)
                 if error.errno in _NO_LOCKS:
                     raise LocksRefused.of(str(self._path.parent), f"{error.strerror}: {self._path}") from error
-                raise failure_of(error, self._path) from error
+                raise file_error(error, self._path) from error
             os.close(handle)
 
     def _is_still_there(self, handle: int) -> bool:
@@ -196,13 +196,13 @@ class FileLock:
             return False
 
 
-def _forget_all() -> None:
-    for lock in tuple(_all):
-        lock.forget()
+def _close_all_after_fork() -> None:
+    for lock in tuple(_all_locks):
+        lock.close_after_fork()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_all)
+    os.register_at_fork(after_in_child=_close_all_after_fork)
 
 
 def _write(handle: int, data: bytes) -> None:

@@ -8,17 +8,17 @@ from pathlib import Path
 
 from desktop_agent.vocabulary.errors import DiskFull, Sentence, StorageFailed
 
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
-_NOT_ALLOWED = {errno.EACCES, errno.EPERM, errno.EROFS}
+_NO_ROOM_ERRNOS = {errno.ENOSPC, errno.EDQUOT}
+_NOT_ALLOWED_ERRNOS = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
-def failure_of(error: OSError, path: Path) -> StorageFailed:
+def file_error(error: OSError, path: Path) -> StorageFailed:
     """The typed error for what the system said about `path`."""
     detail = f"{error.strerror}: {path}"
-    if error.errno in _NO_ROOM:
-        return disk_full(path, detail)
-    if error.errno in _NOT_ALLOWED:
-        return not_writable(path, detail)
+    if error.errno in _NO_ROOM_ERRNOS:
+        return disk_full_error(path, detail)
+    if error.errno in _NOT_ALLOWED_ERRNOS:
+        return not_writable_error(path, detail)
     if error.errno == errno.ENAMETOOLONG:
         too_long = Sentence("The path “{path}” is too long for this system.", {"path": str(path)})
         return StorageFailed(too_long, "Choose a folder with a shorter path.", detail=detail)
@@ -26,12 +26,12 @@ def failure_of(error: OSError, path: Path) -> StorageFailed:
     return StorageFailed(Sentence("“{path}” cannot be used: {reason}.", values), detail=detail)
 
 
-def disk_full(path: Path, detail: str = "") -> DiskFull:
+def disk_full_error(path: Path, detail: str = "") -> DiskFull:
     """No room where `path` lies."""
     return DiskFull(Sentence("There is no room left on the disk of “{path}”.", {"path": str(path)}), detail=detail)
 
 
-def gone(path: Path) -> StorageFailed:
+def missing_error(path: Path) -> StorageFailed:
     """Somebody removed or moved it while it was in use."""
     return StorageFailed(
         Sentence("“{path}” is gone: it was removed or moved.", {"path": str(path)}),
@@ -39,7 +39,7 @@ def gone(path: Path) -> StorageFailed:
     )
 
 
-def not_writable(path: Path, detail: str = "") -> StorageFailed:
+def not_writable_error(path: Path, detail: str = "") -> StorageFailed:
     """The rights do not let us write."""
     return StorageFailed(
         Sentence("“{path}” cannot be written to.", {"path": str(path)}),
@@ -77,8 +77,8 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def aside_path(path: Path) -> Path:
-    """A free name beside `path` for its damaged content: `NAME.damaged-YYYYMMDD-HHMMSS`, local time."""
+def damaged_copy_path(path: Path) -> Path:
+    """A free name beside `path` for its damaged content: `TOOL_NAME.damaged-YYYYMMDD-HHMMSS`, local time."""
     stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     name = f"{path.name}.damaged-{stamp}"
     free = path.with_name(name)

@@ -21,46 +21,46 @@ from desktop_agent.vocabulary.requests import ConversationParameters, Reasoning
 
 
 @cache
-def _messages() -> TypeAdapter[Message]:
+def _message_adapter() -> TypeAdapter[Message]:
     return TypeAdapter(Message)
 
 
 @cache
-def _blocks() -> TypeAdapter[Any]:
+def _block_adapter() -> TypeAdapter[Any]:
     return TypeAdapter(Block)
 
 
 @cache
-def _events() -> TypeAdapter[Any]:
+def _event_adapter() -> TypeAdapter[Any]:
     return TypeAdapter(Annotated[Event, Field(discriminator="type")])
 
 
 @cache
-def _drafts() -> TypeAdapter[Draft]:
+def _draft_adapter() -> TypeAdapter[Draft]:
     return TypeAdapter(Draft)
 
 
 @cache
-def _reasoning() -> TypeAdapter[Any]:
+def _reasoning_adapter() -> TypeAdapter[Any]:
     return TypeAdapter(Reasoning)
 
 
 @cache
-def _parameters() -> TypeAdapter[ConversationParameters]:
+def _parameters_adapter() -> TypeAdapter[ConversationParameters]:
     return TypeAdapter(ConversationParameters)
 
 
 @cache
-def _states() -> TypeAdapter[ConversationState]:
+def _state_adapter() -> TypeAdapter[ConversationState]:
     return TypeAdapter(ConversationState)
 
 
 @cache
-def _rules() -> TypeAdapter[Rule]:
+def _rule_adapter() -> TypeAdapter[Rule]:
     return TypeAdapter(Rule)
 
 
-def _written(adapter: TypeAdapter[Any], value: object) -> str:
+def _to_json(adapter: TypeAdapter[Any], value: object) -> str:
     try:
         return adapter.dump_json(value).decode()
     except PydanticSerializationError:
@@ -68,91 +68,91 @@ def _written(adapter: TypeAdapter[Any], value: object) -> str:
         return json.dumps(adapter.dump_python(value), separators=(",", ":"), default=to_jsonable_python)
 
 
-def _read(adapter: TypeAdapter[Any], text: str) -> Any:
+def _from_json(adapter: TypeAdapter[Any], text: str) -> Any:
     try:
         return adapter.validate_json(text)
     except (ValidationError, UnicodeEncodeError):
         return adapter.validate_python(json.loads(text))
 
 
-def message_text(message: Message) -> str:
+def message_to_json(message: Message) -> str:
     """The JSON of a message."""
-    return _written(_messages(), message)
+    return _to_json(_message_adapter(), message)
 
 
-def event_text(event: Event) -> str:
+def event_to_json(event: Event) -> str:
     """The JSON of an event."""
-    return _written(_events(), event)
+    return _to_json(_event_adapter(), event)
 
 
-def draft_text(draft: Draft) -> str:
+def draft_to_json(draft: Draft) -> str:
     """The JSON of a draft."""
-    return _written(_drafts(), draft)
+    return _to_json(_draft_adapter(), draft)
 
 
-def reasoning_text(reasoning: Reasoning | None) -> str | None:
+def reasoning_to_json(reasoning: Reasoning | None) -> str | None:
     """The JSON of a choice, or None where there is none."""
-    return None if reasoning is None else _written(_reasoning(), reasoning)
+    return None if reasoning is None else _to_json(_reasoning_adapter(), reasoning)
 
 
 def read_reasoning(text: str | None) -> Reasoning | None:
     """The choice; None where there is none, or none that this version knows."""
     try:
-        return None if text is None else _read(_reasoning(), text)
+        return None if text is None else _from_json(_reasoning_adapter(), text)
     except (ValueError, RecursionError):
         return None
 
 
-def parameters_text(parameters: ConversationParameters) -> str | None:
+def parameters_to_json(parameters: ConversationParameters) -> str | None:
     """The JSON of what the person set, or None where nothing was."""
-    return None if parameters == ConversationParameters() else _written(_parameters(), parameters)
+    return None if parameters == ConversationParameters() else _to_json(_parameters_adapter(), parameters)
 
 
 def read_parameters(text: str | None) -> ConversationParameters:
     """What was set; nothing where it cannot be read."""
     try:
-        return ConversationParameters() if text is None else _read(_parameters(), text)
+        return ConversationParameters() if text is None else _from_json(_parameters_adapter(), text)
     except (ValueError, RecursionError):
         return ConversationParameters()
 
 
-def state_text(state: ConversationState) -> str | None:
+def state_to_json(state: ConversationState) -> str | None:
     """The JSON of a state, or None for the one that every conversation begins with."""
-    return None if state == ConversationState() else _written(_states(), state)
+    return None if state == ConversationState() else _to_json(_state_adapter(), state)
 
 
 def read_state(text: str | None) -> ConversationState:
     """The state; of one that cannot be read, the parts that can."""
     try:
-        return ConversationState() if text is None else _read(_states(), text)
+        return ConversationState() if text is None else _from_json(_state_adapter(), text)
     except (ValueError, RecursionError):
-        return _mended_state(_object(text or ""))
+        return _salvaged_state(_json_object(text or ""))
 
 
-def _mended_state(data: JsonObject) -> ConversationState:
+def _salvaged_state(data: JsonObject) -> ConversationState:
     state = ConversationState()
     for name in ConversationState.model_fields:
         if name in data:
             with suppress(ValueError, RecursionError):
-                known = _states().validate_python({name: data[name]})
+                known = _state_adapter().validate_python({name: data[name]})
                 state = state.model_copy(update={name: getattr(known, name)})
     return state
 
 
-def rule_text(rule: Rule) -> str:
+def rule_to_json(rule: Rule) -> str:
     """The JSON of a rule."""
-    return _written(_rules(), rule)
+    return _to_json(_rule_adapter(), rule)
 
 
 def read_rule(text: str) -> Rule | None:
     """The rule, or None when this version does not understand all of it."""
     try:
-        return _read(_rules(), text)
+        return _from_json(_rule_adapter(), text)
     except (ValueError, RecursionError):
         return None
 
 
-def read_rule_in_part(text: str, id_: str) -> Rule | None:
+def read_rule_partially(text: str, id_: str) -> Rule | None:
     """A rule that denies or asks, without what is not understood of it: it holds for more than it said.
 
     None for one that allows, and where even that cannot be told: such a rule holds no more.
@@ -170,7 +170,7 @@ def read_rule_in_part(text: str, id_: str) -> Rule | None:
     rule = Rule(id=id_, effect=effect, tool="*", scope=RuleScope.ALWAYS)
     for name in (Rule.model_fields.keys() - {"id", "effect"}) & parts.keys():
         with suppress(ValueError, RecursionError):
-            rule = _read(_rules(), json.dumps({**json.loads(rule_text(rule)), name: parts[name]}))
+            rule = _from_json(_rule_adapter(), json.dumps({**json.loads(rule_to_json(rule)), name: parts[name]}))
     if "also" in parts and parts["also"] != list(rule.also):
         # Of which other tools it spoke cannot be told.
         rule = rule.model_copy(update={"tool": "*"})
@@ -181,7 +181,7 @@ def read_rule_in_part(text: str, id_: str) -> Rule | None:
 def read_event(text: str) -> Event | None:
     """The event, or None when this version does not know it or the text is damaged."""
     try:
-        return _read(_events(), text)
+        return _from_json(_event_adapter(), text)
     except (ValueError, RecursionError):
         return None
 
@@ -189,9 +189,9 @@ def read_event(text: str) -> Event | None:
 def read_draft(text: str) -> Draft:
     """The draft; of one that cannot be read, at least the text."""
     try:
-        return _read(_drafts(), text)
+        return _from_json(_draft_adapter(), text)
     except (ValueError, RecursionError):
-        raw = _object(text).get("text")
+        raw = _json_object(text).get("text")
         return Draft(text=raw if isinstance(raw, str) else "")
 
 
@@ -201,32 +201,36 @@ def read_message(text: str, *, id_: str, role: str, state: str) -> Message:
     `id_`, `role` and `state` come from the row and stand in where the JSON is of no use.
     """
     try:
-        return _read(_messages(), text)
+        return _from_json(_message_adapter(), text)
     except (ValueError, RecursionError):
-        return _mended(text, id_, role, state)
+        return _salvaged_message(text, id_, role, state)
 
 
-def _mended(text: str, id_: str, role: str, state: str) -> Message:
-    data = _object(text)
+def _salvaged_message(text: str, id_: str, role: str, state: str) -> Message:
+    data = _json_object(text)
     raw_blocks: Any = data.get("blocks")
-    blocks = tuple(map(_block, cast("list[Any]", raw_blocks))) if isinstance(raw_blocks, list) else (Unknown(raw=text),)
-    kept = {name: value for name, value in data.items() if name in Message.model_fields and _fits(name, value)}
+    blocks = (
+        tuple(map(_read_block, cast("list[Any]", raw_blocks))) if isinstance(raw_blocks, list) else (Unknown(raw=text),)
+    )
+    kept = {
+        name: value for name, value in data.items() if name in Message.model_fields and _is_valid_field(name, value)
+    }
     message = Message(
         id=id_,
         role=Role(role) if role in set(Role) else Role.ASSISTANT,
         state=MessageState(state) if state in set(MessageState) else MessageState.INTERRUPTED,
     )
-    return message.model_copy(update={**_checked(kept), "id": id_, "blocks": blocks})
+    return message.model_copy(update={**_validated_fields(kept), "id": id_, "blocks": blocks})
 
 
-def _block(raw: Any) -> Block:
+def _read_block(raw: Any) -> Block:
     try:
-        return _blocks().validate_python(raw)
+        return _block_adapter().validate_python(raw)
     except ValueError:
         return Unknown(raw=raw)
 
 
-def _fits(name: str, value: Any) -> bool:
+def _is_valid_field(name: str, value: Any) -> bool:
     try:
         Message.model_validate({"role": "user", name: value})
     except ValueError:
@@ -234,12 +238,12 @@ def _fits(name: str, value: Any) -> bool:
     return True
 
 
-def _checked(values: dict[str, Any]) -> dict[str, Any]:
+def _validated_fields(values: dict[str, Any]) -> dict[str, Any]:
     known = Message.model_validate({"role": "user", **values})
     return {name: getattr(known, name) for name in values}
 
 
-def _object(text: str) -> JsonObject:
+def _json_object(text: str) -> JsonObject:
     try:
         data: Any = json.loads(text)
     except (ValueError, RecursionError):

@@ -10,13 +10,13 @@ from typing import Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from desktop_agent.storage.files import failure_of, write_atomically
-from desktop_agent.storage.paths import make_private
+from desktop_agent.storage.files import file_error, write_atomically
+from desktop_agent.storage.paths import make_private_folder
 from desktop_agent.vocabulary.requests import ModelInfo
 
 _log = logging.getLogger(__name__)
 
-_NAME = "listings.json"
+_LISTINGS_FILE = "listings.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class _Content(BaseModel):
     listings: dict[str, SavedListing]
 
 
-class ListingsFile:
+class ModelListingsFile:
     """Loads and saves. What it holds can be asked for again, so a damaged file is no loss and no notice."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / _NAME
+        self.path = folder / _LISTINGS_FILE
 
     async def load(self) -> dict[str, SavedListing]:
         """The listings by endpoint; nothing from a file that is missing, damaged or of another version."""
@@ -60,13 +60,13 @@ class ListingsFile:
 
     def _save(self, listings: dict[str, SavedListing]) -> None:
         try:
-            make_private(self.path.parent, within=self.path.parent)
-            write_atomically(self.path, _written(_Content(listings=listings)))
+            make_private_folder(self.path.parent, within=self.path.parent)
+            write_atomically(self.path, _listings_json(_Content(listings=listings)))
         except OSError as error:
-            raise failure_of(error, self.path) from error
+            raise file_error(error, self.path) from error
 
 
-def _written(content: _Content) -> bytes:
+def _listings_json(content: _Content) -> bytes:
     try:
         return content.model_dump_json(exclude_none=True).encode()
     except PydanticSerializationError:

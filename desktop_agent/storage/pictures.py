@@ -7,19 +7,19 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from desktop_agent.storage.files import failure_of, write_atomically
-from desktop_agent.storage.paths import make_private
+from desktop_agent.storage.files import file_error, write_atomically
+from desktop_agent.storage.paths import make_private_folder
 from desktop_agent.vocabulary.errors import ImageRefused, Sentence, StorageFailed
 from desktop_agent.vocabulary.images import MediaType, StoredSource
 
-_ENDINGS: dict[MediaType, str] = {
+_EXTENSIONS: dict[MediaType, str] = {
     "image/png": "png",
     "image/jpeg": "jpg",
     "image/gif": "gif",
     "image/webp": "webp",
 }
 # Seconds for which a picture that nothing uses yet is kept after it was put.
-YOUNG_FOR = 24 * 60 * 60
+YOUNG_SECONDS = 24 * 60 * 60
 
 
 class PictureFiles:
@@ -33,7 +33,7 @@ class PictureFiles:
         source = StoredSource(
             digest=hashlib.sha256(data).hexdigest(), media_type=media_type, size=len(data), width=width, height=height
         )
-        await asyncio.to_thread(self.keep, source.digest, media_type, data)
+        await asyncio.to_thread(self.write, source.digest, media_type, data)
         return source
 
     async def get(self, source: StoredSource) -> bytes:
@@ -45,34 +45,34 @@ class PictureFiles:
 
     def path_of(self, source: StoredSource) -> Path:
         """Where the picture lies."""
-        return self.place(source.digest, source.media_type)
+        return self.path_for(source.digest, source.media_type)
 
-    def place(self, digest: str, media_type: MediaType) -> Path:
+    def path_for(self, digest: str, media_type: MediaType) -> Path:
         """Where a picture of this digest and type lies."""
-        return self._folder / digest[:2] / f"{digest}.{_ENDINGS[media_type]}"
+        return self._folder / digest[:2] / f"{digest}.{_EXTENSIONS[media_type]}"
 
-    def keep(self, digest: str, media_type: MediaType, data: bytes) -> None:
+    def write(self, digest: str, media_type: MediaType, data: bytes) -> None:
         """Write the file in this thread, unless it is there and whole. It is young then. Raises StorageFailed."""
-        path = self.place(digest, media_type)
+        path = self.path_for(digest, media_type)
         try:
             with suppress(FileNotFoundError):
                 # First: whoever clears away what nothing uses must not take what is about to be used.
                 os.utime(path)
                 if hashlib.sha256(path.read_bytes()).hexdigest() == digest:
                     return
-            make_private(path.parent, self._folder.parent)
+            make_private_folder(path.parent, self._folder.parent)
             write_atomically(path, data)
         except OSError as error:
-            raise failure_of(error, path) from error
+            raise file_error(error, path) from error
 
     def remove_old(self, digest: str, media_type: MediaType) -> bool:
         """Delete the file in this thread, unless it is young: it may be on its way into a message.
 
         Whether it is gone. Raises OSError.
         """
-        path = self.place(digest, media_type)
+        path = self.path_for(digest, media_type)
         with suppress(FileNotFoundError):
-            if time.time() - path.stat().st_mtime < YOUNG_FOR:
+            if time.time() - path.stat().st_mtime < YOUNG_SECONDS:
                 return False
             path.unlink()
         return True

@@ -9,20 +9,20 @@ from typing import Any, cast
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from desktop_agent.storage.files import aside_path, failure_of, write_atomically
-from desktop_agent.storage.paths import make_private
+from desktop_agent.storage.files import damaged_copy_path, file_error, write_atomically
+from desktop_agent.storage.paths import make_private_folder
 from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.preferences import Preferences
 
 _NAME = "preferences.json"
-_Place = tuple[int | str, ...]
+_Path = tuple[int | str, ...]
 # Lists whose entries say what may happen: none is ever taken for more than was written.
-_LEAVE = (("modes", "defined"), ("specialists", "defined"), ("mcp", "servers"))
-_HOLDING_BACK = ("deny", "ask")
+_STRICT_LISTS = (("modes", "defined"), ("specialists", "defined"), ("mcp", "servers"))
+_RESTRICTING_EFFECTS = ("deny", "ask")
 # Of each, no two have the same; modes have names that are taken already.
-_ONCE = {"modes": ("defined", "name"), "specialists": ("defined", "name"), "mcp": ("servers", "id")}
-_TAKEN = {"modes": frozenset(mode.name for mode in BUILT_IN_MODES)}
+_UNIQUE_KEYS = {"modes": ("defined", "name"), "specialists": ("defined", "name"), "mcp": ("servers", "id")}
+_RESERVED_NAMES = {"modes": frozenset(mode.name for mode in BUILT_IN_MODES)}
 
 
 class PreferencesFile:
@@ -31,7 +31,7 @@ class PreferencesFile:
     def __init__(self, folder: Path) -> None:
         self.path = folder / _NAME
         self.notices: tuple[Sentence, ...] = ()
-        self._keeps_old = False
+        self._must_keep_old = False
 
     async def load(self) -> Preferences:
         """The preferences, without blocking the event loop; see `load_now`."""
@@ -43,20 +43,20 @@ class PreferencesFile:
         What the file does not say, or says wrongly, has its default; what this version does not know is kept. A file
         that is no JSON object is set aside under another name. Raises StorageFailed if the file cannot be read.
         """
-        self.notices, self._keeps_old = (), False
+        self.notices, self._must_keep_old = (), False
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:
             return Preferences()
         except OSError as error:
-            raise failure_of(error, self.path) from error
+            raise file_error(error, self.path) from error
         try:
             values: Any = json.loads(data)
         except (ValueError, RecursionError):
             values = None
         if not isinstance(values, dict):
             return self._set_aside()
-        return self._understood(cast("dict[str, Any]", values))
+        return self._validated(cast("dict[str, Any]", values))
 
     async def save(self, preferences: Preferences) -> None:
         """Write the file, wholly or not at all. Raises StorageFailed."""
@@ -67,24 +67,24 @@ class PreferencesFile:
         # ASCII with escapes, because only so lone surrogates survive.
         text = json.dumps(preferences.model_dump(mode="json"), indent=2)
         try:
-            make_private(self.path.parent, within=self.path.parent)
+            make_private_folder(self.path.parent, within=self.path.parent)
             self._keep_old()
             write_atomically(self.path, text.encode("ascii") + b"\n")
         except OSError as error:
-            raise failure_of(error, self.path) from error
+            raise file_error(error, self.path) from error
 
     def _keep_old(self) -> None:
         """What was left out of it is not lost when it is written over."""
-        if self._keeps_old and self.path.exists():
-            shutil.copy2(self.path, aside_path(self.path))
-        self._keeps_old = False
+        if self._must_keep_old and self.path.exists():
+            shutil.copy2(self.path, damaged_copy_path(self.path))
+        self._must_keep_old = False
 
     def _set_aside(self) -> Preferences:
-        aside = aside_path(self.path)
+        aside = damaged_copy_path(self.path)
         try:
             self.path.replace(aside)
         except OSError:
-            self._keeps_old = True
+            self._must_keep_old = True
             template = "The preferences are damaged, and the file cannot be set aside. All of them have their defaults."
             self.notices = (Sentence(template),)
             return Preferences()
@@ -94,24 +94,24 @@ class PreferencesFile:
         self.notices = (Sentence(template, {"name": aside.name}),)
         return Preferences()
 
-    def _understood(self, values: dict[str, Any]) -> Preferences:
+    def _validated(self, values: dict[str, Any]) -> Preferences:
         notices: dict[str, Sentence] = {}
         while True:
             try:
                 preferences = Preferences.model_validate(values)
             except ValidationError as error:
                 found = error.errors(include_url=False, include_context=False)
-                places = _places(values, found)
-                said = [_sentence(title, place) for place in places if (title := _title(place))]
+                places = _paths_to_remove(values, found)
+                said = [_notice(title, place) for place in places if (title := _title(place))]
                 notices |= {str(each): each for each in said}
                 _remove(values, places)
             else:
-                self._keeps_old = bool(notices)
+                self._must_keep_old = bool(notices)
                 self.notices = tuple(notices.values())
                 return preferences
 
 
-def _sentence(title: str, place: _Place) -> Sentence:
+def _notice(title: str, place: _Path) -> Sentence:
     if any(isinstance(step, int) for step in place[:-1]) and not isinstance(place[-1], int):
         template = "An entry of the preference “{title}” says more than this version understands; the rest of it holds."
         return Sentence(template, {"title": title})
@@ -120,35 +120,35 @@ def _sentence(title: str, place: _Place) -> Sentence:
     return Sentence("The preference “{title}” had a value that cannot be used; it has its default.", {"title": title})
 
 
-def _places(values: dict[str, Any], found: list[ErrorDetails]) -> list[_Place]:
+def _paths_to_remove(values: dict[str, Any], found: list[ErrorDetails]) -> list[_Path]:
     """What to remove, once each, and nothing inside of what is removed anyway; the last entries of a list first."""
-    places = {_place(values, each) for each in found}
+    places = {_path_to_remove(values, each) for each in found}
     outermost = [each for each in places if not any(each[:length] in places for length in range(len(each)))]
     return sorted(outermost, key=lambda place: [(type(step).__name__, step) for step in place], reverse=True)
 
 
-def _place(values: dict[str, Any], details: ErrorDetails) -> _Place:
+def _path_to_remove(values: dict[str, Any], details: ErrorDetails) -> _Path:
     """What to remove: an entry of a list rather than the list, a surplus key rather than its entry.
 
     Of what says what may happen a surplus key may be what narrows it: there the entry goes, or the rule that allows.
     """
     place = details["loc"]
     section = str(next(iter(place), ""))
-    if section in _ONCE and len(place) <= 2 and details["type"] in {"value_error", "too_long"}:
-        return _place_of_repeated(values, section, details)
+    if section in _UNIQUE_KEYS and len(place) <= 2 and details["type"] in {"value_error", "too_long"}:
+        return _path_of_duplicate(values, section, details)
     if details["type"] == "extra_forbidden":
-        return _place_of_surplus(values, place) if place[:2] in _LEAVE else place
+        return _path_of_unknown_key(values, place) if place[:2] in _STRICT_LISTS else place
     indexes = [at for at, step in enumerate(place) if isinstance(step, int)]
     return place[: indexes[0] + 1] if indexes else place
 
 
-def _place_of_repeated(values: dict[str, Any], section: str, details: ErrorDetails) -> _Place:
+def _path_of_duplicate(values: dict[str, Any], section: str, details: ErrorDetails) -> _Path:
     """The first entry that is one too many."""
-    name, key = _ONCE[section]
+    name, key = _UNIQUE_KEYS[section]
     entries: list[dict[str, Any]] = values[section][name]
     if details["type"] == "too_long":
         return section, name, len(entries) - 1
-    seen = set(_TAKEN.get(section, ()))
+    seen = set(_RESERVED_NAMES.get(section, ()))
     for index, entry in enumerate(entries):
         if entry.get(key) in seen:
             return section, name, index
@@ -156,39 +156,39 @@ def _place_of_repeated(values: dict[str, Any], section: str, details: ErrorDetai
     return section, name
 
 
-def _place_of_surplus(values: dict[str, Any], place: _Place) -> _Place:
+def _path_of_unknown_key(values: dict[str, Any], place: _Path) -> _Path:
     entry, in_rule, in_pattern = 3, 5, 6
     if len(place) <= in_rule or place[entry] != "rules":
         return place[:entry]
     at: Any = values
     for step in place[:in_rule]:
         at = at[step]
-    if at.get("effect") not in _HOLDING_BACK:
+    if at.get("effect") not in _RESTRICTING_EFFECTS:
         return place[:in_rule]
     # Behind “pattern” comes which kind of pattern it is, which is no step in the file.
     return (*place[:in_pattern], place[-1]) if len(place) > in_pattern else place
 
 
-def _remove(values: dict[str, Any], places: list[_Place]) -> None:
+def _remove(values: dict[str, Any], places: list[_Path]) -> None:
     """Remove these, in this order; at least something."""
     before = json.dumps(values)
     for place in places:
         at: Any = values
         for step in place[:-1]:
-            at = at[step] if _holds(at, step) else None
-        if place and _holds(at, place[-1]):
+            at = at[step] if _has_key(at, step) else None
+        if place and _has_key(at, place[-1]):
             del at[place[-1]]
     if json.dumps(values) == before:
         values.clear()
 
 
-def _holds(container: Any, step: int | str) -> bool:
+def _has_key(container: Any, step: int | str) -> bool:
     if isinstance(container, list):
         return isinstance(step, int) and step < len(cast("list[Any]", container))
     return isinstance(container, dict) and step in container
 
 
-def _title(path: _Place) -> str:
+def _title(path: _Path) -> str:
     """The preference's title as the settings show it; for what has none, its name in the file."""
     model: Any = Preferences
     title = ".".join(str(step) for step in path)

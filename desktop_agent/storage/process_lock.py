@@ -17,25 +17,25 @@ from desktop_agent.vocabulary.errors import StorageFailed
 _log = logging.getLogger(__name__)
 
 # Between two looks whether it is free, in seconds: twice as long each time.
-_PAUSE = 0.05
-_LONGEST_PAUSE = 0.5
+_FIRST_PAUSE = 0.05
+_MAX_PAUSE = 0.5
 
 
 @asynccontextmanager
-async def alone(name: str, seconds: float) -> AsyncGenerator[bool]:
+async def process_lock(name: str, seconds: float) -> AsyncGenerator[bool]:
     """Nobody else is inside as long as this is; False: somebody else was, all these seconds.
 
     `name` is that of a file. Where nothing can be locked (no place to write, a file system without locks), nobody is
     kept out.
     """
-    lock = _Lock(name)
+    lock = _ProcessLock(name)
     try:
         yield await lock.take(seconds)
     finally:
         await asyncio.to_thread(lock.release)
 
 
-class _Lock:
+class _ProcessLock:
     """Taken once, released once; one that is cancelled meanwhile is not held."""
 
     def __init__(self, name: str) -> None:
@@ -45,14 +45,14 @@ class _Lock:
         self._is_over = False
 
     async def take(self, seconds: float) -> bool:
-        loop, pause = asyncio.get_running_loop(), _PAUSE
+        loop, pause = asyncio.get_running_loop(), _FIRST_PAUSE
         until = loop.time() + seconds
-        while not await asyncio.to_thread(self._is_taken):
+        while not await asyncio.to_thread(self._try_acquire):
             left = until - loop.time()
             if left <= 0:
                 return False
             await asyncio.sleep(min(pause, left))
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            pause = min(2 * pause, _MAX_PAUSE)
         return True
 
     def release(self) -> None:
@@ -61,7 +61,7 @@ class _Lock:
             if self._file is not None:
                 self._file.release()
 
-    def _is_taken(self) -> bool:
+    def _try_acquire(self) -> bool:
         with self._one_at_a_time:
             if self._is_over:
                 return False

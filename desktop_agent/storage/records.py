@@ -17,7 +17,7 @@ from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.requests import ConversationParameters, Reasoning
 from desktop_agent.vocabulary.tool_calls import UntrustedSource
 
-KEPT_IN_TRASH = timedelta(days=30)
+TRASH_RETENTION = timedelta(days=30)
 """The first opening after this removes a deleted conversation for good."""
 
 
@@ -113,11 +113,11 @@ class LoadedConversation:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenRuns:
+class InterruptedRuns:
     """A conversation with runs that never ended. `waits`: one of their calls waits for approval."""
 
     conversation_id: str
-    waits: bool
+    waits_for_approval: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class DraftResource:
     server_id: str = ""
 
 
-def _outsider(kept: object) -> object:
+def _as_source(kept: object) -> object:
     """Older drafts have the title of a server alone."""
     return UntrustedSource("mcp", kept) if isinstance(kept, str) else kept
 
@@ -146,7 +146,7 @@ class Draft:
     text: str = ""
     images: tuple[Image, ...] = ()
     resources: tuple[DraftResource, ...] = ()
-    outside: tuple[Annotated[UntrustedSource, BeforeValidator(_outsider)], ...] = ()
+    outside: tuple[Annotated[UntrustedSource, BeforeValidator(_as_source)], ...] = ()
     pasted: tuple[str, ...] = ()
 
 
@@ -158,7 +158,7 @@ class OpenReport:
 
 
 @dataclass(frozen=True, slots=True)
-class JournalRow:
+class JournalEntry:
     """An event of some conversation, and what that is called now."""
 
     conversation_id: str

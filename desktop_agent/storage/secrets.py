@@ -65,21 +65,21 @@ class SecretStore:
         self._service = service
         self._timeout = timeout
         self._session: dict[str, SecretStr] = {}
-        self._one_at_a_time = asyncio.Lock()
-        self._under_way: _Call[Any] | None = None
+        self._lock = asyncio.Lock()
+        self._pending_call: _KeyringCall[Any] | None = None
 
     async def get(self, name: str) -> SecretStr | None:
         """The secret, or None. Raises KeyringMissing, KeyringLocked, SecretsUnavailable."""
         if name in self._session:
             return self._session[name]
-        return await self._ask(lambda: _get(self._service, name))
+        return await self._call_keyring(lambda: _get_secret(self._service, name))
 
     async def set(self, name: str, value: SecretStr) -> None:
         """Store or replace the secret. Raises KeyringMissing, KeyringLocked, SecretsUnavailable.
 
         After KeyringLocked the keyring may still take the secret once it is unlocked.
         """
-        await self._ask(lambda: _set(self._service, name, value))
+        await self._call_keyring(lambda: _set_secret(self._service, name, value))
         self._session.pop(name, None)
 
     async def delete(self, name: str) -> None:
@@ -88,7 +88,7 @@ class SecretStore:
         """
         was_in_memory = self._session.pop(name, None) is not None
         try:
-            await self._ask(lambda: _delete(self._service, name))
+            await self._call_keyring(lambda: _delete_secret(self._service, name))
         except KeyringMissing:
             if not was_in_memory:
                 raise
@@ -97,27 +97,27 @@ class SecretStore:
         """Keep the secret in memory until the program ends: the person's choice when there is no keyring."""
         self._session[name] = value
 
-    def remembered(self, name: str) -> SecretStr | None:
+    def remembered_secret(self, name: str) -> SecretStr | None:
         """The secret if it lives in memory; the keyring is not asked."""
         return self._session.get(name)
 
     async def find_backend(self) -> str:
         """Look for the keyring and tell its name. Raises KeyringMissing, KeyringLocked, SecretsUnavailable."""
-        return await self._ask(_name_of_backend)
+        return await self._call_keyring(_name_of_backend)
 
-    async def _ask(self, question: Callable[[], _Answer]) -> _Answer:
-        async with self._one_at_a_time:
+    async def _call_keyring(self, question: Callable[[], _Answer]) -> _Answer:
+        async with self._lock:
             # An earlier call may still wait for the person to unlock the keyring: not a second prompt beside it.
-            if self._under_way:
-                await self._answer_to(self._under_way)
-            call = self._under_way = _Call(question)
-            answer = await self._answer_to(call)
-            self._under_way = None
+            if self._pending_call:
+                await self._wait_for(self._pending_call)
+            call = self._pending_call = _KeyringCall(question)
+            answer = await self._wait_for(call)
+            self._pending_call = None
         if isinstance(answer, _Refusal):
             raise _error_of(answer)
         return answer
 
-    async def _answer_to(self, call: "_Call[_Answer]") -> "_Answer | _Refusal":
+    async def _wait_for(self, call: "_KeyringCall[_Answer]") -> "_Answer | _Refusal":
         waiting = asyncio.wrap_future(call.future)
         await asyncio.wait([waiting], timeout=self._timeout)
         if not call.future.done():
@@ -127,7 +127,7 @@ class SecretStore:
         return call.future.result()
 
 
-class _Call(Generic[_Answer]):
+class _KeyringCall(Generic[_Answer]):
     """One question to the keyring, in a daemon thread: one that waits for ever does not keep the program alive."""
 
     def __init__(self, question: Callable[[], _Answer]) -> None:
@@ -189,16 +189,16 @@ def _name_of_backend() -> str:
     return str(_keyring().name)
 
 
-def _get(service: str, name: str) -> SecretStr | None:
+def _get_secret(service: str, name: str) -> SecretStr | None:
     plain = _keyring().get_password(service, name)
     return None if plain is None else SecretStr(plain)
 
 
-def _set(service: str, name: str, value: SecretStr) -> None:
+def _set_secret(service: str, name: str, value: SecretStr) -> None:
     _keyring().set_password(service, name, value.get_secret_value())
 
 
-def _delete(service: str, name: str) -> None:
+def _delete_secret(service: str, name: str) -> None:
     from keyring import errors  # late: see _keyring
 
     with suppress(errors.PasswordDeleteError):  # there was none

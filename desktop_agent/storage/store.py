@@ -9,32 +9,31 @@ from pathlib import Path
 from typing import TypeVar, Unpack
 
 from desktop_agent.storage.blobs import BlobFiles
-from desktop_agent.storage.checkup import Checkup
+from desktop_agent.storage.checkup import IntegrityChecker
 from desktop_agent.storage.conversation_locks import Program
 from desktop_agent.storage.database import conversations, following, journal, messages
-from desktop_agent.storage.database.backup import verified_copy
-from desktop_agent.storage.database.checkpoints import CheckpointRows
-from desktop_agent.storage.database.checkpoints import remove_unused as remove_unused_blobs
-from desktop_agent.storage.database.connection import Connection, connect, failure_of, transaction
-from desktop_agent.storage.database.guarded import Pin
+from desktop_agent.storage.database.backup import write_verified_copy
+from desktop_agent.storage.database.checkpoints import CheckpointRows, remove_unused_blobs
+from desktop_agent.storage.database.connection import DatabaseConnection, connect, database_error, transaction
+from desktop_agent.storage.database.guarded import FilePin
 from desktop_agent.storage.database.opening import DATABASE_NAME
-from desktop_agent.storage.database.picture_index import PictureKeeper, forget_uses, remove_unused
+from desktop_agent.storage.database.picture_index import PictureStorer, delete_picture_uses, remove_unused_pictures
 from desktop_agent.storage.database.rules import RuleRows
 from desktop_agent.storage.database_thread import DatabaseThread
 from desktop_agent.storage.disk_watch import DiskWatch
-from desktop_agent.storage.files import failure_of as file_failure_of
-from desktop_agent.storage.json_form import parameters_text, reasoning_text
+from desktop_agent.storage.files import file_error as file_failure_of
+from desktop_agent.storage.json_form import parameters_to_json, reasoning_to_json
 from desktop_agent.storage.pictures import PictureFiles
 from desktop_agent.storage.records import (
     ConversationChanges,
     ConversationRecord,
     Draft,
-    JournalRow,
+    InterruptedRuns,
+    JournalEntry,
     LoadedConversation,
     OpenReport,
-    OpenRuns,
 )
-from desktop_agent.storage.worker import Worker
+from desktop_agent.storage.worker import WorkerThread
 from desktop_agent.vocabulary.engine_events import Envelope
 from desktop_agent.vocabulary.errors import DatabaseReplaced, Sentence, StorageFailed
 from desktop_agent.vocabulary.messages import Message
@@ -51,7 +50,7 @@ class Store:
     usable. What was once asked for is done even when the caller is cancelled.
     """
 
-    def __init__(self, folder: Path, thread: DatabaseThread, pin: Pin | None = None) -> None:
+    def __init__(self, folder: Path, thread: DatabaseThread, pin: FilePin | None = None) -> None:
         self.report = OpenReport(thread.notices)
         self.pictures = PictureFiles(folder)
         self.blobs = BlobFiles(folder)
@@ -77,7 +76,7 @@ class Store:
         Once another file has taken its place, every method raises DatabaseReplaced: what goes on from what the old one
         held must not be written into the new one.
         """
-        return Store(self._folder, self._thread, Pin())
+        return Store(self._folder, self._thread, FilePin())
 
     async def close(self) -> None:
         """Finish what is queued, close the database and end its thread. Harmless when repeated."""
@@ -94,9 +93,9 @@ class Store:
         return self._thread.disk
 
     @property
-    def checkup(self) -> Checkup:
+    def integrity_checker(self) -> IntegrityChecker:
         """Checks the database and repairs its indexes."""
-        return self._thread.checkup
+        return self._thread.integrity_checker
 
     def on_notice(self, listener: Callable[[Sentence], None]) -> None:
         """Be told what was found and repaired while the database was open."""
@@ -110,7 +109,7 @@ class Store:
         self, limit: int | None = None, *, in_trash: bool = False
     ) -> tuple[ConversationRecord, ...]:
         """Conversations, the one written to last first; or those in the trash, the one deleted last first."""
-        return await self._run(lambda db: conversations.listed(db, limit, in_trash=in_trash))
+        return await self._run(lambda db: conversations.list_conversations(db, limit, in_trash=in_trash))
 
     async def create_conversation(
         self,
@@ -131,20 +130,20 @@ class Store:
             "endpoint_id": endpoint_id,
             "model": model,
             "workspace": workspace,
-            "reasoning": reasoning_text(reasoning),
-            "parameters": parameters_text(parameters or ConversationParameters()),
+            "reasoning": reasoning_to_json(reasoning),
+            "parameters": parameters_to_json(parameters or ConversationParameters()),
         }
-        return await self._run(lambda db: conversations.create(db, values, id_))
+        return await self._run(lambda db: conversations.create_conversation(db, values, id_))
 
     async def update_conversation(self, id_: str, **changes: Unpack[ConversationChanges]) -> ConversationRecord:
         """Change title, server, model, workspace, head or state; see ConversationChanges."""
 
-        def work(db: Connection) -> ConversationRecord:
-            number = conversations.number_of(db, id_)
+        def work(db: DatabaseConnection) -> ConversationRecord:
+            number = conversations.conversation_number(db, id_)
             with transaction(db):
                 # Pictures of messages that wait become files like those of any other message.
-                kept = _kept(changes, PictureKeeper(db, self.pictures, number))
-            return conversations.update(db, id_, kept)
+                kept = _with_stored_pictures(changes, PictureStorer(db, self.pictures, number))
+            return conversations.update_conversation(db, id_, kept)
 
         return await self._run(work)
 
@@ -159,8 +158,8 @@ class Store:
     async def purge_conversation(self, id_: str) -> None:
         """Remove for good one that is in the trash, with its pictures and saved files. Raises WrongUse."""
 
-        def work(db: Connection) -> None:
-            conversations.purge(db, id_)
+        def work(db: DatabaseConnection) -> None:
+            conversations.purge_conversation(db, id_)
             self._remove_unused(db)
 
         await self._run(work)
@@ -171,7 +170,7 @@ class Store:
         Raises DatabaseReplaced where the trash is that of another file since it was looked at last.
         """
 
-        def work(db: Connection) -> int:
+        def work(db: DatabaseConnection) -> int:
             count = conversations.purge_trash(db, timedelta(0))
             self._remove_unused(db)
             return count
@@ -180,24 +179,24 @@ class Store:
 
     async def record(self, id_: str) -> ConversationRecord:
         """The conversation as it is listed, also one in the trash. Raises WrongUse for an unknown one."""
-        return await self._run(lambda db: conversations.record_of(db, id_))
+        return await self._run(lambda db: conversations.load_record(db, id_))
 
-    def _remove_unused(self, db: Connection) -> None:
-        remove_unused(db, self.pictures)
+    def _remove_unused(self, db: DatabaseConnection) -> None:
+        remove_unused_pictures(db, self.pictures)
         remove_unused_blobs(db, self.blobs)
 
     async def load(self, id_: str) -> LoadedConversation:
         """The conversation with the branch in view and the journal of what never ended."""
 
-        return await self._run(lambda db: following.loaded(db, id_))
+        return await self._run(lambda db: following.load_conversation(db, id_))
 
-    async def follow(self, id_: str) -> tuple[LoadedConversation, following.Position]:
+    async def begin_following(self, id_: str) -> tuple[LoadedConversation, following.ReadPosition]:
         """The same while another process may write it, and where to go on reading. Raises WrongUse."""
-        return await self._run(lambda db: following.begin(db, id_))
+        return await self._run(lambda db: following.begin_following(db, id_))
 
-    async def news(self, id_: str, since: following.Position) -> following.News | None:
+    async def news(self, id_: str, since: following.ReadPosition) -> following.NewRows | None:
         """What other processes wrote since then; None when they wrote nothing. Raises WrongUse."""
-        return await self._run(lambda db: following.since(db, id_, since))
+        return await self._run(lambda db: following.load_news_since(db, id_, since))
 
     async def commit(
         self, conversation_id: str, *new: Message, envelopes: Sequence[Envelope] = ()
@@ -205,17 +204,17 @@ class Store:
         """Append messages after the head, all or none; one whose id is there already replaces it in its place.
 
         `envelopes` go into the journal in the same transaction: the disk is waited for once. Returns the messages as
-        they were written: pictures held as base64 have become files (see PictureKeeper).
+        they were written: pictures held as base64 have become files (see PictureStorer).
         """
         rows = tuple(envelopes)
 
-        def work(db: Connection) -> tuple[Message, ...]:
-            number = conversations.number_of(db, conversation_id)
+        def work(db: DatabaseConnection) -> tuple[Message, ...]:
+            number = conversations.conversation_number(db, conversation_id)
             with transaction(db):
-                keeper = PictureKeeper(db, self.pictures, number)
-                journal.append(db, number, [keeper.envelope(row) for row in rows])
-                kept = tuple(keeper.message(message) for message in new)
-                messages.commit(db, number, kept)
+                keeper = PictureStorer(db, self.pictures, number)
+                journal.append_rows(db, number, [keeper.store_envelope(row) for row in rows])
+                kept = tuple(keeper.store_message(message) for message in new)
+                messages.commit_messages(db, number, kept)
             return kept
 
         return await self._run(work)
@@ -224,34 +223,34 @@ class Store:
         """Add to the journal, all or none. Raises WrittenElsewhere where another event has the run and seq of one."""
         rows = tuple(envelopes)
 
-        def work(db: Connection) -> None:
-            number = conversations.number_of(db, conversation_id)
+        def work(db: DatabaseConnection) -> None:
+            number = conversations.conversation_number(db, conversation_id)
             with transaction(db):
-                keeper = PictureKeeper(db, self.pictures, number)
-                journal.append(db, number, [keeper.envelope(row) for row in rows])
+                keeper = PictureStorer(db, self.pictures, number)
+                journal.append_rows(db, number, [keeper.store_envelope(row) for row in rows])
 
         await self._run(work)
 
-    async def about_calls(
+    async def load_call_entries(
         self, before: int | None = None, limit: int = 500
-    ) -> tuple[tuple[JournalRow, ...], int | None]:
+    ) -> tuple[tuple[JournalEntry, ...], int | None]:
         """What was decided about calls in all conversations, oldest first: the newest `limit` rows before a place.
 
         And the place to go on from, None at the end. Results of calls are left out.
         """
-        return await self._run(lambda db: journal.about_calls(db, before, limit))
+        return await self._run(lambda db: journal.load_call_entries(db, before, limit))
 
-    async def open_runs(self) -> tuple[OpenRuns, ...]:
+    async def find_interrupted_runs(self) -> tuple[InterruptedRuns, ...]:
         """Conversations with runs that never ended, whether somebody works on them or not."""
-        return await self._run(journal.left_open)
+        return await self._run(journal.find_interrupted)
 
     async def finish_run(self, conversation_id: str, run_id: str) -> None:
         """Delete a run's streamed pieces, which its committed messages hold whole; the other events stay."""
 
-        def work(db: Connection) -> None:
-            number = conversations.number_of(db, conversation_id)
+        def work(db: DatabaseConnection) -> None:
+            number = conversations.conversation_number(db, conversation_id)
             with transaction(db):
-                journal.remove_deltas(db, number, run_id)
+                journal.delete_deltas(db, number, run_id)
 
         await self._run(work)
 
@@ -262,15 +261,15 @@ class Store:
         picture that cannot be read.
         """
 
-        def work(db: Connection) -> None:
+        def work(db: DatabaseConnection) -> None:
             number = _draft_number(db, conversation_id)
             with transaction(db):
-                if was_new or number == conversations.NO_CONVERSATION:
-                    forget_uses(db, conversations.NO_CONVERSATION)
-                keeper = PictureKeeper(db, self.pictures, number)
-                images = tuple(keeper.image(image) for image in draft.images)
+                if was_new or number == conversations.NO_CONVERSATION_NUMBER:
+                    delete_picture_uses(db, conversations.NO_CONVERSATION_NUMBER)
+                keeper = PictureStorer(db, self.pictures, number)
+                images = tuple(keeper.store_image(image) for image in draft.images)
                 if was_new:
-                    conversations.save_draft(db, conversations.NO_CONVERSATION, Draft())
+                    conversations.save_draft(db, conversations.NO_CONVERSATION_NUMBER, Draft())
                 conversations.save_draft(db, number, replace(draft, images=images))
 
         await self._run(work)
@@ -285,36 +284,36 @@ class Store:
         It has a thread and a connection of its own, so that a long copy holds up no journal.
         """
         await self._run(lambda _: None)  # what was asked for before is in the copy
-        worker = Worker("snapshot")
+        worker = WorkerThread("snapshot")
         try:
-            await worker.run(lambda: _copy(self._folder / DATABASE_NAME, target))
+            await worker.run(lambda: _write_copy(self._folder / DATABASE_NAME, target))
         finally:
             worker.stop()
 
-    async def _run(self, work: Callable[[Connection], T]) -> T:
+    async def _run(self, work: Callable[[DatabaseConnection], T]) -> T:
         return await self._thread.run(work, self._pin)
 
 
-def _copy(path: Path, target: Path) -> None:
+def _write_copy(path: Path, target: Path) -> None:
     try:
         with closing(connect(path)) as connection:
-            verified_copy(connection, target)
+            write_verified_copy(connection, target)
     except sqlite3.DatabaseError as error:
-        raise failure_of(error, target) from error
+        raise database_error(error, target) from error
     except OSError as error:
         raise file_failure_of(error, target) from error
 
 
-def _draft_number(connection: Connection, conversation_id: str | None) -> int:
+def _draft_number(connection: DatabaseConnection, conversation_id: str | None) -> int:
     if conversation_id is None:
-        return conversations.NO_CONVERSATION
-    return conversations.number_of(connection, conversation_id)
+        return conversations.NO_CONVERSATION_NUMBER
+    return conversations.conversation_number(connection, conversation_id)
 
 
-def _kept(changes: ConversationChanges, keeper: PictureKeeper) -> ConversationChanges:
+def _with_stored_pictures(changes: ConversationChanges, keeper: PictureStorer) -> ConversationChanges:
     if "state" not in changes:
         return changes
     state = changes["state"]
-    queue = tuple(each.model_copy(update={"message": keeper.message(each.message)}) for each in state.queue)
+    queue = tuple(each.model_copy(update={"message": keeper.store_message(each.message)}) for each in state.queue)
     kept: ConversationChanges = {**changes, "state": state.model_copy(update={"queue": queue})}
     return kept

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Worker:
+class WorkerThread:
     """Runs jobs one after the other in a thread of its own."""
 
     def __init__(self, name: str) -> None:

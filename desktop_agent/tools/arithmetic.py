@@ -14,7 +14,7 @@ import simpleeval  # pyright: ignore[reportMissingTypeStubs]  # ships without ty
 
 from desktop_agent.vocabulary.errors import ToolFailed
 
-LENGTH_LIMIT = 1000
+MAX_EXPRESSION_LENGTH = 1000
 # Deep enough for a sum of 200 terms, and a third of Python's own limit.
 MAX_DEPTH = 200
 # Python itself writes at most 4,300 digits; 13,000 bits are 3,914.
@@ -25,15 +25,15 @@ MAX_PLACES = 300
 
 Number = int | float
 # What stands behind an operator or a name: any arity, numbers in and a number out.
-Step = Callable[..., Any]
+Operation = Callable[..., Any]
 
 
-def result_of(expression: str) -> str:
+def evaluate(expression: str) -> str:
     """The value of an expression in words or digits. Raises ToolFailed with a sentence."""
-    tree = _parsed(expression)
+    tree = _parse_expression(expression)
     evaluator: Any = simpleeval.SimpleEval(operators=_OPERATORS, functions=FUNCTIONS, names=_CONSTANTS)
     try:
-        return _written(evaluator.eval(expression, tree))
+        return _format_number(evaluator.eval(expression, tree))
     except simpleeval.NameNotDefined as error:
         _fail(f"There is no value named “{error.name}” here.")
     except simpleeval.FunctionNotDefined as error:
@@ -63,23 +63,23 @@ _ALLOWED = (
 )
 
 
-def _parsed(expression: str) -> ast.Expr:
-    if len(expression) > LENGTH_LIMIT:
-        _fail(f"The expression is longer than {LENGTH_LIMIT:,} characters.")
+def _parse_expression(expression: str) -> ast.Expr:
+    if len(expression) > MAX_EXPRESSION_LENGTH:
+        _fail(f"The expression is longer than {MAX_EXPRESSION_LENGTH:,} characters.")
     try:
         body = ast.parse(expression.strip()).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         _fail("The expression is not written in a way that can be computed.")
     if len(body) != 1 or not isinstance(body[0], ast.Expr):
         _fail("Write one expression, without assignments.")
-    for node, depth in _nodes(body[0]):
+    for node, depth in _walk_nodes(body[0]):
         if depth > MAX_DEPTH:
             _fail(f"The expression is nested more than {MAX_DEPTH} deep.")
         _check_node(node)
     return body[0]
 
 
-def _nodes(root: ast.AST) -> Iterator[tuple[ast.AST, int]]:
+def _walk_nodes(root: ast.AST) -> Iterator[tuple[ast.AST, int]]:
     """All nodes with their depth, without recursion."""
     waiting = [(root, 0)]
     while waiting:
@@ -99,7 +99,7 @@ def _check_node(node: ast.AST) -> None:
         _fail("Functions are called by name, with values only.")
 
 
-def _bounded(function: Step) -> Step:
+def _with_checked_result(function: Operation) -> Operation:
     """The same, with its result refused when it grows beyond bounds or is no real number."""
 
     def checked(*values: Number) -> Number:
@@ -127,34 +127,34 @@ def _power(base: Number, exponent: Number) -> Any:
 
 
 def _factorial(value: Number) -> int:
-    whole = _whole(value)
+    whole = _as_integer(value)
     if whole > MAX_FACTORIAL:
         _fail(f"Factorials are computed up to {MAX_FACTORIAL:,}.")
     return math.factorial(whole)
 
 
-def _of_choices(function: Callable[[int, int], int]) -> Callable[[Number, Number], int]:
+def _bounded_choice(function: Callable[[int, int], int]) -> Callable[[Number, Number], int]:
     def limited(total: Number, chosen: Number) -> int:
         if abs(total) > MAX_CHOICES or abs(chosen) > MAX_CHOICES:
             _fail(f"Choices are counted up to {MAX_CHOICES:,}.")
-        return function(_whole(total), _whole(chosen))
+        return function(_as_integer(total), _as_integer(chosen))
 
     return limited
 
 
-def _rounded(value: Number, places: Number = 0) -> Number:
+def _round(value: Number, places: Number = 0) -> Number:
     if abs(places) > MAX_PLACES:
         _fail(f"Numbers are rounded to at most {MAX_PLACES} places.")
-    return round(value, _whole(places)) if places else round(value)
+    return round(value, _as_integer(places)) if places else round(value)
 
 
-def _whole(value: Number) -> int:
+def _as_integer(value: Number) -> int:
     if isinstance(value, float) and not value.is_integer():
         raise ValueError
     return int(value)
 
 
-def _written(value: object) -> str:
+def _format_number(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -173,26 +173,26 @@ def _mean(*values: Number) -> Number:
     return sum(values) / len(values)
 
 
-def _divided(value: Number, by: Number) -> Number:
+def _divide(value: Number, by: Number) -> Number:
     return value / by
 
 
-def _divided_down(value: Number, by: Number) -> Number:
+def _floor_divide(value: Number, by: Number) -> Number:
     return value // by
 
 
-_GROWING: dict[type[ast.AST], Step] = {
+_BINARY_OPERATORS: dict[type[ast.AST], Operation] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
-    ast.Div: _divided,
-    ast.FloorDiv: _divided_down,
+    ast.Div: _divide,
+    ast.FloorDiv: _floor_divide,
     ast.Mod: operator.mod,
     ast.Pow: _power,
 }
 
-_OPERATORS: dict[type[ast.AST], Step] = {
-    **{kind: _bounded(step) for kind, step in _GROWING.items()},
+_OPERATORS: dict[type[ast.AST], Operation] = {
+    **{kind: _with_checked_result(step) for kind, step in _BINARY_OPERATORS.items()},
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
     ast.Eq: operator.eq,
@@ -205,13 +205,13 @@ _OPERATORS: dict[type[ast.AST], Step] = {
 
 _CONSTANTS: dict[str, float] = {"pi": math.pi, "e": math.e, "tau": math.tau}
 
-_UNBOUNDED: dict[str, Step] = {
+_PLAIN_FUNCTIONS: dict[str, Operation] = {
     "abs": abs,
     "min": min,
     "max": max,
     "sum": _sum,
     "mean": _mean,
-    "round": _rounded,
+    "round": _round,
     "floor": math.floor,
     "ceil": math.ceil,
     "trunc": math.trunc,
@@ -234,9 +234,9 @@ _UNBOUNDED: dict[str, Step] = {
     "factorial": _factorial,
     "gcd": math.gcd,
     "lcm": math.lcm,
-    "comb": _of_choices(math.comb),
-    "perm": _of_choices(math.perm),
+    "comb": _bounded_choice(math.comb),
+    "perm": _bounded_choice(math.perm),
     "pow": _power,
 }
 
-FUNCTIONS: dict[str, Step] = {name: _bounded(step) for name, step in _UNBOUNDED.items()}
+FUNCTIONS: dict[str, Operation] = {name: _with_checked_result(step) for name, step in _PLAIN_FUNCTIONS.items()}

@@ -2,8 +2,8 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from desktop_agent.tools.arithmetic import FUNCTIONS, LENGTH_LIMIT, result_of
-from desktop_agent.tools.in_thread import StopSign, in_thread
+from desktop_agent.tools.arithmetic import FUNCTIONS, MAX_EXPRESSION_LENGTH, evaluate
+from desktop_agent.tools.in_thread import CancelToken, run_in_thread
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.tool_calls import ToolClass
@@ -16,7 +16,7 @@ class CalculateInput(BaseModel):
 
     expression: str = Field(
         min_length=1,
-        max_length=LENGTH_LIMIT,
+        max_length=MAX_EXPRESSION_LENGTH,
         description="An expression such as (3 + 4) * sqrt(2) or 2**10. Angles are in radians.",
     )
 
@@ -24,12 +24,12 @@ class CalculateInput(BaseModel):
 def calculate() -> Tool[CalculateInput]:
     """Make the tool."""
 
-    def work(wanted: CalculateInput, sign: StopSign) -> tuple[Text, ...]:
-        sign.check()
-        return (Text(text=f"{wanted.expression.strip()} = {result_of(wanted.expression)}"),)
+    def work(wanted: CalculateInput, sign: CancelToken) -> tuple[Text, ...]:
+        sign.raise_if_cancelled()
+        return (Text(text=f"{wanted.expression.strip()} = {evaluate(wanted.expression)}"),)
 
     async def run(wanted: CalculateInput, _call: RunningCall) -> tuple[Text, ...]:
-        return await in_thread(lambda sign: work(wanted, sign))
+        return await run_in_thread(lambda sign: work(wanted, sign))
 
     functions = ", ".join(sorted(FUNCTIONS))
     return Tool(

@@ -10,12 +10,12 @@ from typing import Any, Generic, ParamSpec, TypedDict, Unpack, cast, overload
 
 from pydantic import BaseModel
 
-from desktop_agent.tools.answers import parts_of
-from desktop_agent.tools.in_thread import Stopped, StopSign, by_size, in_own_thread
-from desktop_agent.tools.schemas import JsonSchema, from_signature, shorthand
-from desktop_agent.tools.schemas.docstrings import said_about
+from desktop_agent.tools.answers import result_parts
+from desktop_agent.tools.in_thread import CancelToken, Stopped, run_by_size, run_in_own_thread
+from desktop_agent.tools.schemas import JsonSchema, schema_from_shorthand, schema_from_signature
+from desktop_agent.tools.schemas.docstrings import parse_docstring
 from desktop_agent.tools.schemas.shorthand import is_json_schema
-from desktop_agent.tools.schemas.signature import call_parameter, parameters_of
+from desktop_agent.tools.schemas.signature import argument_parameters, call_parameter
 from desktop_agent.tools.tool import AnyTool, ArgumentSchema, ModelSchema, RunningCall, Tool
 from desktop_agent.vocabulary.blocks import ResultPart
 from desktop_agent.vocabulary.conduct.rules import Subject
@@ -94,11 +94,11 @@ def tool(
     Raises WrongUse for what cannot be made a tool.
     """
     if function is None:
-        return lambda decorated: _made(decorated, options)
-    return _made(function, options)
+        return lambda decorated: _make_tool(decorated, options)
+    return _make_tool(function, options)
 
 
-def _made(function: Function, options: ToolOptions) -> AnyTool:
+def _make_tool(function: Function, options: ToolOptions) -> AnyTool:
     # A class of no tool yet, for example, would be one whose every answer is discarded.
     if inspect.isclass(function) or inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise WrongUse("A tool is a function that answers once.", "Return the answer; show progress by RunningCall.")
@@ -110,10 +110,10 @@ def _made(function: Function, options: ToolOptions) -> AnyTool:
         raise WrongUse(
             Sentence("“{name}” cannot be the name of a tool.", values), "Use 1 to 64 letters, digits, _ and -."
         )
-    schema, bind = _by_signature(function) if given is None else _by_schema(function, _schema(given))
+    schema, bind = _by_signature(function) if given is None else _by_schema(function, _argument_schema(given))
     facts: dict[str, Any] = {
         "name": name,
-        "description": str(said.pop("description", said_about(function)[0])),
+        "description": str(said.pop("description", parse_docstring(function)[0])),
         "schema": schema,
         "run": _runner(function, bind),
         "effects": frozenset(cast("Iterable[Effect]", said.pop("effects", ()))),
@@ -123,35 +123,35 @@ def _made(function: Function, options: ToolOptions) -> AnyTool:
     return Tool(**facts) if given is not None else FunctionTool(**facts, function=function)
 
 
-def _schema(given: GivenSchema) -> ArgumentSchema[Any]:
+def _argument_schema(given: GivenSchema) -> ArgumentSchema[Any]:
     if isinstance(given, type):
         return ModelSchema(given)
-    return JsonSchema(given) if is_json_schema(given) else shorthand(given)
+    return JsonSchema(given) if is_json_schema(given) else schema_from_shorthand(given)
 
 
 Bind = Callable[[Any], dict[str, Any]]
 
 
 def _by_signature(function: Function) -> tuple[ArgumentSchema[Any], Bind]:
-    return from_signature(function), dict
+    return schema_from_signature(function), dict
 
 
 def _by_schema(function: Function, schema: ArgumentSchema[Any]) -> tuple[ArgumentSchema[Any], Bind]:
     """How the function takes what this schema makes. Raises WrongUse where the two do not fit."""
-    parameters = parameters_of(function)
+    parameters = argument_parameters(function)
     rules = schema.json_schema
     known = [str(name) for name in rules.get("properties", ())]
-    if len(parameters) == 1 and parameters[0].name not in known and parameters[0].kind in _NAMED:
+    if len(parameters) == 1 and parameters[0].name not in known and parameters[0].kind in _KEYWORD_KINDS:
         only = parameters[0].name
         return schema, lambda made: {only: made}
     certain = set(known) if isinstance(schema, ModelSchema) else {str(name) for name in rules.get("required", ())}
-    taken = {each.name for each in parameters if each.kind in _NAMED}
+    taken = {each.name for each in parameters if each.kind in _KEYWORD_KINDS}
     takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
     wanting = [
         each.name
         for each in parameters
         if each.kind is not inspect.Parameter.VAR_KEYWORD
-        and (each.kind not in _NAMED or (each.default is inspect.Parameter.empty and each.name not in certain))
+        and (each.kind not in _KEYWORD_KINDS or (each.default is inspect.Parameter.empty and each.name not in certain))
     ]
     wrong = wanting or [name for name in known if name not in taken and not takes_all]
     if wrong:
@@ -162,16 +162,16 @@ def _by_schema(function: Function, schema: ArgumentSchema[Any]) -> tuple[Argumen
         )
 
     def bind(made: Any) -> dict[str, Any]:
-        by_name = _by_name(made)
+        by_name = _as_keywords(made)
         return by_name if takes_all else {name: value for name, value in by_name.items() if name in taken}
 
     return schema, bind
 
 
-_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+_KEYWORD_KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
-def _by_name(made: Any) -> dict[str, Any]:
+def _as_keywords(made: Any) -> dict[str, Any]:
     """A model's by the names that its schema has."""
     if not isinstance(made, BaseModel):
         return dict(made)
@@ -189,28 +189,30 @@ def _runner(function: Function, bind: Bind) -> Callable[[Any, RunningCall], Awai
         else:
             loop = asyncio.get_running_loop()
 
-            def work(sign: StopSign) -> Any:
-                heard = replace(call, progress=_from_thread(call.progress, sign, loop))
+            def work(sign: CancelToken) -> Any:
+                heard = replace(call, progress=_thread_safe_progress(call.progress, sign, loop))
                 return function(**arguments, **({takes_call: heard} if takes_call else {}))
 
-            answer = await in_own_thread(work)
+            answer = await run_in_own_thread(work)
             if inspect.isawaitable(answer):
                 answer = await answer
-        return await by_size(lambda: parts_of(answer), answer)
+        return await run_by_size(lambda: result_parts(answer), answer)
 
     return run
 
 
-def _from_thread(tell: Callable[[str], None], sign: StopSign, loop: asyncio.AbstractEventLoop) -> Callable[[str], None]:
+def _thread_safe_progress(
+    tell: Callable[[str], None], sign: CancelToken, loop: asyncio.AbstractEventLoop
+) -> Callable[[str], None]:
     """Progress told on the loop, to which it belongs; once the call is cancelled it raises Stopped instead."""
 
     def on_loop(text: str) -> None:
         with contextlib.suppress(Stopped):
-            sign.check()
+            sign.raise_if_cancelled()
             tell(text)
 
     def progress(text: str) -> None:
-        sign.check()
+        sign.raise_if_cancelled()
         loop.call_soon_threadsafe(on_loop, text)
 
     return progress

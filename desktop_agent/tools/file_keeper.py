@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from desktop_agent.tools.in_thread import StopSign, in_thread
-from desktop_agent.tools.keeping.looking import look, path_of, place_of, saved_file
-from desktop_agent.tools.keeping.putting_back import Consent, LeftAlone
-from desktop_agent.tools.keeping.restoring import Restoring, still_there
-from desktop_agent.tools.keeping.saving_first import SavingFirst, missing_folders
-from desktop_agent.tools.workspace import Place, Workspace
+from desktop_agent.tools.in_thread import CancelToken, run_in_thread
+from desktop_agent.tools.keeping.looking import parse_saved_path, saved_file, saved_path, take_snapshot
+from desktop_agent.tools.keeping.putting_back import ReplaceConsent, SkippedFile
+from desktop_agent.tools.keeping.restoring import CheckpointRestore, existing_folders
+from desktop_agent.tools.keeping.saving_first import RedoSaver, missing_folders
+from desktop_agent.tools.workspace import Workspace, WorkspacePath
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint, SavedFile
 from desktop_agent.vocabulary.errors import ToolFailed, WrongUse
@@ -20,7 +20,7 @@ from desktop_agent.vocabulary.messages import new_id, now
 Result = TypeVar("Result")
 
 
-class Blobs(Protocol):
+class BlobStore(Protocol):
     """Bytes kept by their SHA-256. Both methods raise StorageFailed."""
 
     async def put(self, data: bytes) -> str:
@@ -33,7 +33,7 @@ class Blobs(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class RestoreReport:
     """What restoring did. Files that were as before already appear nowhere.
 
     `saved` is the checkpoint of what was there until then: restoring that takes this back. None where nothing was.
@@ -42,7 +42,7 @@ class Restored:
 
     checkpoint: Checkpoint
     restored: tuple[str, ...] = ()
-    left_alone: tuple[LeftAlone, ...] = ()
+    left_alone: tuple[SkippedFile, ...] = ()
     is_new_undo: bool = False
     saved: Checkpoint | None = None
 
@@ -67,7 +67,7 @@ class Restored:
         return next((str(each.why) for each in self.left_alone if each.is_undo), "")
 
 
-class FileKeeper:
+class Checkpointer:
     """Saves files of a workspace before a call changes them, and puts them back. `keep` writes a checkpoint durably.
 
     Without a workspace it saves no files, only what a tool needs to undo a call.
@@ -76,7 +76,7 @@ class FileKeeper:
     def __init__(
         self,
         workspace: Workspace | None,
-        blobs: Blobs,
+        blobs: BlobStore,
         keep: Callable[[Checkpoint], Awaitable[None]],
         conversation_id: str,
     ) -> None:
@@ -85,7 +85,7 @@ class FileKeeper:
         self._keep = keep
         self._conversation_id = conversation_id
 
-    async def before(
+    async def save_before(
         self,
         tool_use_id: str,
         message_id: str,
@@ -100,7 +100,7 @@ class FileKeeper:
         OutsideWorkspace, ToolFailed and StorageFailed: the call must not start then.
         """
         workspace = self._workspace
-        places = () if workspace is None else await in_thread(lambda _sign: _located(workspace, paths))
+        places = () if workspace is None else await run_in_thread(lambda _sign: _locate_all(workspace, paths))
         if not places and arguments is None:
             return None
         checkpoint = Checkpoint(
@@ -111,22 +111,26 @@ class FileKeeper:
             workspace=self._folder,
             created_at=now(),
             files=() if workspace is None else tuple([await self._saved(workspace, place) for place in places]),
-            new_folders=() if workspace is None else await in_thread(lambda _sign: missing_folders(workspace, places)),
+            new_folders=()
+            if workspace is None
+            else await run_in_thread(lambda _sign: missing_folders(workspace, places)),
             tool=tool,
             input=arguments,
         )
         await self._keep(checkpoint)
         return checkpoint
 
-    async def after(self, checkpoint: Checkpoint, *, succeeded: bool | None = None) -> Checkpoint:
+    async def record_after(self, checkpoint: Checkpoint, *, succeeded: bool | None = None) -> Checkpoint:
         """Note how the call left the files, whatever became of it. Done to the end even when cancelled.
 
         `succeeded` None: whether it took effect is not known. Raises StorageFailed; it is then not known how the call
         left them.
         """
-        return await _to_the_end(self._after(checkpoint, succeeded=succeeded))
+        return await _finish(self._after(checkpoint, succeeded=succeeded))
 
-    async def restore(self, checkpoint: Checkpoint, *, even_if_changed: Consent = False, note_id: str = "") -> Restored:
+    async def restore(
+        self, checkpoint: Checkpoint, *, even_if_changed: ReplaceConsent = False, note_id: str = ""
+    ) -> RestoreReport:
         """Put back the files that are as the call left them, saving first what is there; twice equals once.
 
         `even_if_changed` also replaces those that were changed since: all, or those that are still found as it says,
@@ -136,16 +140,16 @@ class FileKeeper:
         if checkpoint.workspace != self._folder:
             raise WrongUse("This checkpoint belongs to another folder.")
         if self._workspace is None:
-            noted = checkpoint.model_copy(update={"restored": not checkpoint.owes_undo})
+            noted = checkpoint.model_copy(update={"restored": not checkpoint.needs_undo})
             await self._note(checkpoint, noted)
-            return Restored(noted)
-        saving = SavingFirst(self._workspace, self._blobs.put, self._keep, note_id)
-        restoring = Restoring(self._workspace, checkpoint, self._blobs.get, even_if_changed, saving)
+            return RestoreReport(noted)
+        saving = RedoSaver(self._workspace, self._blobs.put, self._keep, note_id)
+        restoring = CheckpointRestore(self._workspace, checkpoint, self._blobs.get, even_if_changed, saving)
         noted = await restoring.run()
         await self._note(checkpoint, noted)
-        paths = tuple(str(step.place) for step in restoring.put_back)
+        paths = tuple(str(step.place) for step in restoring.restored_steps)
         saved = restoring.saved if restoring.saved is not None and restoring.saved.files else None
-        return Restored(noted, paths, tuple(restoring.left_alone), saved=saved)
+        return RestoreReport(noted, paths, tuple(restoring.left_alone), saved=saved)
 
     @property
     def _folder(self) -> str:
@@ -155,37 +159,37 @@ class FileKeeper:
         if noted != before:
             await self._keep(noted)
 
-    async def _saved(self, workspace: Workspace, place: Place) -> SavedFile:
-        found = await in_thread(lambda sign: look(workspace, place, sign, with_data=True))
+    async def _saved(self, workspace: Workspace, place: WorkspacePath) -> SavedFile:
+        found = await run_in_thread(lambda sign: take_snapshot(workspace, place, sign, with_data=True))
         if found.data is not None:
             await self._blobs.put(found.data)
-        return saved_file(path_of(place), found)
+        return saved_file(saved_path(place), found)
 
     async def _after(self, checkpoint: Checkpoint, *, succeeded: bool | None) -> Checkpoint:
         noted, workspace = checkpoint.model_copy(update={"succeeded": succeeded}), self._workspace
         if workspace is not None:
-            files = [await in_thread(partial(_left_by_call, workspace, file)) for file in checkpoint.files]
-            folders = await in_thread(lambda _sign: still_there(workspace, checkpoint.new_folders))
+            files = [await run_in_thread(partial(_state_after_call, workspace, file)) for file in checkpoint.files]
+            folders = await run_in_thread(lambda _sign: existing_folders(workspace, checkpoint.new_folders))
             noted = noted.model_copy(update={"files": tuple(files), "new_folders": folders})
         await self._keep(noted)
         return noted
 
 
-def _located(workspace: Workspace, paths: Iterable[str]) -> tuple[Place, ...]:
+def _locate_all(workspace: Workspace, paths: Iterable[str]) -> tuple[WorkspacePath, ...]:
     """Each place once; not the workspace itself, which no call can write to."""
     places = dict.fromkeys(workspace.locate(path) for path in paths)
     return tuple(place for place in places if place.parts)
 
 
-def _left_by_call(workspace: Workspace, file: SavedFile, sign: StopSign) -> SavedFile:
+def _state_after_call(workspace: Workspace, file: SavedFile, sign: CancelToken) -> SavedFile:
     try:
-        found = look(workspace, place_of(file.path), sign)
+        found = take_snapshot(workspace, parse_saved_path(file.path), sign)
     except ToolFailed:
         return file  # not known: restoring will ask
     return file.model_copy(update={"after": found.state})
 
 
-async def _to_the_end(work: Coroutine[Any, Any, Result]) -> Result:
+async def _finish(work: Coroutine[Any, Any, Result]) -> Result:
     """Wait for it even when cancelled; then pass the cancel on."""
     running = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None

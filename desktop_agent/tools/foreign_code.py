@@ -31,15 +31,15 @@ class Fault:
     @property
     def trace(self) -> str:
         """For the log: what it was and where, but not what it says, which may be anybody's secret."""
-        return trace_of(self.error)
+        return safe_traceback(self.error)
 
     @property
     def kind(self) -> str:
         """The type of the error, all that may be said of one that is not ours."""
-        return kind_of(self.error)
+        return type_name(self.error)
 
     @property
-    def said(self) -> str:
+    def message(self) -> str:
         """What an error of ours says, and its remedy; of any other nothing, since its text may hold anything."""
         if issubclass(type(self.error), AgentError):
             try:
@@ -49,12 +49,12 @@ class Fault:
         return ""
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """For the model: what a tool says itself, else only the kind of error."""
-        return self.said or f"The tool failed inside ({self.kind})."
+        return self.message or f"The tool failed inside ({self.kind})."
 
 
-async def contained(work: Callable[[], Awaitable[T]]) -> T | Fault:
+async def call_foreign(work: Callable[[], Awaitable[T]]) -> T | Fault:
     """What foreign code answers, or how it failed. Only a cancel of the task that waits for it is passed on.
 
     SystemExit and KeyboardInterrupt are faults like any other: out of a task they would end the event loop. Ctrl-C is
@@ -73,31 +73,31 @@ async def contained(work: Callable[[], Awaitable[T]]) -> T | Fault:
         return Fault(error)
 
 
-def told(listener: Callable[P, object], *news: P.args, **named: P.kwargs) -> None:
+def notify(listener: Callable[P, object], *news: P.args, **named: P.kwargs) -> None:
     """Tell it; who cannot listen must not end the run, nor keep the news from the others. Ctrl-C: see `contained`."""
     try:
         listener(*news, **named)
     except BaseException as error:  # noqa: BLE001 - a listener may raise anything
-        _log.error("a listener failed: %s", trace_of(error))
+        _log.error("a listener failed: %s", safe_traceback(error))
 
 
-def copied(value: T) -> T:
+def deep_copy(value: T) -> T:
     """Down to the last dictionary, for code that may change it. Raises RecursionError.
 
     Faster than deepcopy; several times on what JSON is made of.
     """
-    return cast("T", _copied(value, dict, list))
+    return cast("T", _copy_value(value, dict, list))
 
 
-def read_only(value: T) -> T:
+def read_only_copy(value: T) -> T:
     """A copy that equals it and that many may share: to change it raises TypeError. Raises RecursionError.
 
     What is copied from it can be changed.
     """
-    return cast("T", _copied(value, _ReadOnlyDict, _ReadOnlyList))
+    return cast("T", _copy_value(value, _ReadOnlyDict, _ReadOnlyList))
 
 
-def kind_of(value: object) -> str:
+def type_name(value: object) -> str:
     """The name of its type, whatever a foreign class does to be called otherwise."""
     name: str = type.__dict__["__name__"].__get__(type(value))
     return name[:_LONGEST_NAME]
@@ -109,22 +109,22 @@ def first_problem(error: ValidationError) -> str:
     return first["msg"].removeprefix("Value error, ").rstrip(".")
 
 
-def trace_of(error: BaseException) -> str:
+def safe_traceback(error: BaseException) -> str:
     """For the log: what it was and where, but neither what it says nor source lines, which may hold secrets."""
     traceback = BaseException.__dict__["__traceback__"].__get__(error)
     frames = [
         f'  File "{frame.f_code.co_filename}", line {line}, in {frame.f_code.co_name}'
         for frame, line in walk_tb(traceback)
     ]
-    return "\n".join([kind_of(error), *frames])
+    return "\n".join([type_name(error), *frames])
 
 
-def _refuse(*_given: object, **_named: object) -> NoReturn:
+def _reject_change(*_given: object, **_named: object) -> NoReturn:
     raise TypeError("This can only be read. Change a copy of it.")
 
 
 class _ReadOnlyDict(dict[Any, Any]):
-    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _reject_change
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What copies and pickles are made by.
@@ -135,8 +135,8 @@ class _ReadOnlyDict(dict[Any, Any]):
 
 
 class _ReadOnlyList(list[Any]):
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
-    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _reject_change
+    append = clear = extend = insert = pop = remove = reverse = sort = _reject_change
 
     def __reduce__(self) -> tuple[Any, ...]:
         return list, (list(self),)
@@ -145,25 +145,25 @@ class _ReadOnlyList(list[Any]):
         return deepcopy(list(self), memo)
 
 
-def _copied(value: Any, dict_kind: type[dict[Any, Any]], list_kind: type[list[Any]]) -> Any:
+def _copy_value(value: Any, dict_kind: type[dict[Any, Any]], list_kind: type[list[Any]]) -> Any:
     kind = cast("type[object]", type(value))
     if kind in _UNCHANGEABLE:
         return value
     if kind is dict:
         pairs = cast("dict[Any, Any]", value).items()
-        return dict_kind({key: _copied(each, dict_kind, list_kind) for key, each in pairs})
+        return dict_kind({key: _copy_value(each, dict_kind, list_kind) for key, each in pairs})
     if kind is list:
-        return list_kind([_copied(each, dict_kind, list_kind) for each in cast("list[Any]", value)])
+        return list_kind([_copy_value(each, dict_kind, list_kind) for each in cast("list[Any]", value)])
     if kind is tuple:
-        return tuple([_copied(each, dict_kind, list_kind) for each in cast("tuple[Any, ...]", value)])
+        return tuple([_copy_value(each, dict_kind, list_kind) for each in cast("tuple[Any, ...]", value)])
     if issubclass(kind, BaseModel):
         made = copy(value)
         fields = vars(cast("BaseModel", value)).items()
-        made.__dict__.update({name: _copied(each, dict_kind, list_kind) for name, each in fields})
+        made.__dict__.update({name: _copy_value(each, dict_kind, list_kind) for name, each in fields})
         return made
     if dataclasses.is_dataclass(kind):
         made = copy(value)
         for each in dataclasses.fields(kind):
-            object.__setattr__(made, each.name, _copied(getattr(value, each.name), dict_kind, list_kind))
+            object.__setattr__(made, each.name, _copy_value(getattr(value, each.name), dict_kind, list_kind))
         return made
     return deepcopy(value)

@@ -18,8 +18,8 @@ Result = TypeVar("Result")
 GRACE = 1.0
 
 # So many values are gone through in about a millisecond; so many characters of a text count as one.
-_QUICK = 1_000
-_CHARACTERS = 64
+_MAX_QUICK_VALUES = 1_000
+_CHARACTERS_PER_VALUE = 64
 
 
 class Stopped(ToolFailed):
@@ -28,28 +28,28 @@ class Stopped(ToolFailed):
     kind = "stopped"
 
 
-class StopSign:
+class CancelToken:
     """Raised by the loop's side, looked at by the thread before each step that matters."""
 
     def __init__(self) -> None:
         self._raised = threading.Event()
 
-    def hoist(self) -> None:
+    def cancel(self) -> None:
         """Ask the work to end."""
         self._raised.set()
 
     @property
-    def is_hoisted(self) -> bool:
+    def is_cancelled(self) -> bool:
         """Whether the work should end."""
         return self._raised.is_set()
 
-    def check(self) -> None:
+    def raise_if_cancelled(self) -> None:
         """Raise Stopped when the work should end."""
         if self._raised.is_set():
             raise Stopped("The call was stopped before it did anything.")
 
 
-async def to_its_end(running: "asyncio.Future[Result]", on_cancel: Callable[[], None]) -> Result:
+async def wait_to_end(running: "asyncio.Future[Result]", on_cancel: Callable[[], None]) -> Result:
     """Wait until `running` has ended, whatever happens.
 
     A cancel calls `on_cancel`, which should make it end, and is passed on when it has.
@@ -69,41 +69,41 @@ async def to_its_end(running: "asyncio.Future[Result]", on_cancel: Callable[[], 
     return running.result()
 
 
-async def in_thread(work: Callable[[StopSign], Result]) -> Result:
+async def run_in_thread(work: Callable[[CancelToken], Result]) -> Result:
     """Run `work` in a worker thread.
 
     A cancel hoists the sign, waits for the thread's end, and only then is passed on.
     """
-    sign = StopSign()
-    return await to_its_end(asyncio.ensure_future(asyncio.to_thread(work, sign)), sign.hoist)
+    sign = CancelToken()
+    return await wait_to_end(asyncio.ensure_future(asyncio.to_thread(work, sign)), sign.cancel)
 
 
 @dataclass(slots=True)
-class _Ended(Generic[Result]):
+class _Outcome(Generic[Result]):
     """How foreign work ended. Not a future's own exception: a future refuses StopIteration."""
 
     error: BaseException | None = None
     value: Result | None = None
 
 
-async def in_own_thread(work: Callable[[StopSign], Result], *, grace: float = GRACE) -> Result:
+async def run_in_own_thread(work: Callable[[CancelToken], Result], *, grace: float = GRACE) -> Result:
     """Run `work` that may not look at the sign, such as a function of the library's user, in a thread of its own.
 
     No thread can be killed: after a cancel the work gets `grace` seconds, and is then left to end by itself, unheard.
     The thread is its own, so that such work starves nobody's pool, and a daemon, so that it does not hold up the exit.
     """
-    loop, sign, context = asyncio.get_running_loop(), StopSign(), contextvars.copy_context()
-    ended: asyncio.Future[_Ended[Result]] = loop.create_future()
+    loop, sign, context = asyncio.get_running_loop(), CancelToken(), contextvars.copy_context()
+    ended: asyncio.Future[_Outcome[Result]] = loop.create_future()
 
-    def tell(how: _Ended[Result]) -> None:
+    def tell(how: _Outcome[Result]) -> None:
         if not ended.done():
             ended.set_result(how)
 
     def body() -> None:
         try:
-            how = _Ended(value=context.run(work, sign))
+            how = _Outcome(value=context.run(work, sign))
         except BaseException as error:  # noqa: BLE001 - nobody else hears what a thread raises
-            how = _Ended[Result](error=error)
+            how = _Outcome[Result](error=error)
         # The loop may be gone when work that was left alone ends at last.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(tell, how)
@@ -112,7 +112,7 @@ async def in_own_thread(work: Callable[[StopSign], Result], *, grace: float = GR
     try:
         how = await asyncio.shield(ended)
     except asyncio.CancelledError:
-        sign.hoist()
+        sign.cancel()
         await asyncio.wait([ended], timeout=grace)
         raise
     if how.error is not None:
@@ -122,13 +122,13 @@ async def in_own_thread(work: Callable[[StopSign], Result], *, grace: float = GR
 
 def is_large(*values: object) -> bool:
     """Whether it takes longer than about a millisecond to go through these; looks at no more of them than that."""
-    left, waiting = _QUICK, list(values)
+    left, waiting = _MAX_QUICK_VALUES, list(values)
     while waiting and left > 0:
         each = waiting.pop()
         left -= 1
         if isinstance(each, str | bytes):
             # Past whatever a class of somebody's own makes of its length.
-            left -= (str.__len__(each) if isinstance(each, str) else bytes.__len__(each)) // _CHARACTERS
+            left -= (str.__len__(each) if isinstance(each, str) else bytes.__len__(each)) // _CHARACTERS_PER_VALUE
             continue
         inner = inner_values(each)
         if len(inner) > left:
@@ -137,11 +137,11 @@ def is_large(*values: object) -> bool:
     return left <= 0
 
 
-async def by_size(work: Callable[[], Result], *about: object) -> Result:
+async def run_by_size(work: Callable[[], Result], *about: object) -> Result:
     """Do this work on these values: at once where that is quick, else in a thread, so that the event loop goes on."""
     if not is_large(*about):
         return work()
-    return await in_own_thread(lambda _sign: work(), grace=0)
+    return await run_in_own_thread(lambda _sign: work(), grace=0)
 
 
 def inner_values(value: object) -> Collection[object]:

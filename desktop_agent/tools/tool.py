@@ -13,7 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from desktop_agent.tools.in_thread import is_large
-from desktop_agent.tools.json_pieces import json_pieces
+from desktop_agent.tools.json_pieces import iter_json
 from desktop_agent.vocabulary.blocks import Json, JsonObject, Outcome, ResultPart, Text, ToolResult
 from desktop_agent.vocabulary.conduct.rules import Subject
 from desktop_agent.vocabulary.errors import ToolFailed, ToolInputInvalid
@@ -29,11 +29,11 @@ from desktop_agent.vocabulary.tool_calls import (
 from desktop_agent.vocabulary.usage import Usage
 
 Input = TypeVar("Input")
-_Made_co = TypeVar("_Made_co", covariant=True)
+_Validated_co = TypeVar("_Validated_co", covariant=True)
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-class ArgumentSchema(Protocol[_Made_co]):
+class ArgumentSchema(Protocol[_Validated_co]):
     """What arguments a tool takes, and what it makes of them."""
 
     @property
@@ -41,13 +41,13 @@ class ArgumentSchema(Protocol[_Made_co]):
         """JSON Schema of type object, for the model."""
         ...
 
-    def checked(self, arguments: JsonObject) -> _Made_co:
+    def checked(self, arguments: JsonObject) -> _Validated_co:
         """The arguments as the tool wants them. Raises ToolInputInvalid with one sentence per field."""
         ...
 
 
 @lru_cache(maxsize=256)
-def _derived(model: type[BaseModel]) -> JsonObject:
+def _model_json_schema(model: type[BaseModel]) -> JsonObject:
     """Takes pydantic a millisecond, and every question to a model tells of every tool."""
     return model.model_json_schema()
 
@@ -61,7 +61,7 @@ class ModelSchema(Generic[_Model]):
     @property
     def json_schema(self) -> JsonObject:
         """As pydantic derives it."""
-        return copy.deepcopy(_derived(self._model))
+        return copy.deepcopy(_model_json_schema(self._model))
 
     def checked(self, arguments: JsonObject) -> _Model:
         """The arguments as the model. Raises ToolInputInvalid."""
@@ -75,7 +75,7 @@ class ModelSchema(Generic[_Model]):
             raise ToolInputInvalid("The arguments do not fit. " + "; ".join(problems)) from None
 
 
-def _unheard(_news: object) -> None:
+def _ignore(_news: object) -> None:
     """Nobody asks."""
 
 
@@ -92,9 +92,9 @@ class RunningCall:
     tool_use_id: str
     progress: Callable[[str], None]
     agent_path: tuple[str, ...] = ()
-    so_far: Callable[[str], None] = _unheard
-    changed: Callable[[FileChanges], None] = _unheard
-    spent: Callable[[Usage], None] = _unheard
+    so_far: Callable[[str], None] = _ignore
+    changed: Callable[[FileChanges], None] = _ignore
+    spent: Callable[[Usage], None] = _ignore
     is_read_only: bool = False
 
 
@@ -146,7 +146,7 @@ class Tool(Generic[Input]):
 
         Arguments that do not fit, a tool that fails and one that takes longer than its `timeout` are results too.
         """
-        call = RunningCall(tool_use_id, _unheard)
+        call = RunningCall(tool_use_id, _ignore)
         outcome = Outcome.SUCCEEDED
         try:
             async with asyncio.timeout(self.timeout):
@@ -164,12 +164,12 @@ class Tool(Generic[Input]):
 
         None where it answers nothing. Raises ToolInputInvalid, ToolFailed, and what its function raises.
         """
-        return await self.answer(arguments, RunningCall("", _unheard))
+        return await self.answer(arguments, RunningCall("", _ignore))
 
     async def answer(self, arguments: JsonObject, call: RunningCall) -> Any:
         """The same, for this call."""
         parts = await self.run(self.checked(arguments), call)
-        values = tuple(_value_of(part) for part in parts)
+        values = tuple(_part_value(part) for part in parts)
         return values if len(values) > 1 else next(iter(values), None)
 
     def digest(self, arguments: JsonObject) -> str:
@@ -177,14 +177,14 @@ class Tool(Generic[Input]):
         if not is_large(arguments):
             return call_digest(self.identity, arguments)
         # The same, such that other threads have their turn meanwhile.
-        pieces = chain((f"[{json.dumps(self.identity, ensure_ascii=False)},",), json_pieces(arguments, sort_keys=True))
+        pieces = chain((f"[{json.dumps(self.identity, ensure_ascii=False)},",), iter_json(arguments, sort_keys=True))
         made = hashlib.sha256()
         for piece in chain(pieces, "]"):
             made.update(piece.encode("utf-8", "surrogatepass"))
         return made.hexdigest()
 
 
-def _value_of(part: ResultPart) -> Any:
+def _part_value(part: ResultPart) -> Any:
     match part:
         case Text():
             return part.text

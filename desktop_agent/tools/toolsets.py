@@ -21,7 +21,7 @@ from desktop_agent.tools.tool import AnyTool
 from desktop_agent.tools.web.fetch_page import fetch_page
 from desktop_agent.tools.workspace import Workspace
 
-Which = Literal["none", "read", "all"]
+ToolSelection = Literal["none", "read", "all"]
 
 
 def _no_hosts() -> frozenset[str]:
@@ -30,7 +30,7 @@ def _no_hosts() -> frozenset[str]:
 
 def builtin_tools(
     workspace: Workspace | None,
-    which: Which,
+    which: ToolSelection,
     own_folders: tuple[Path, ...] = (),
     private_hosts: Callable[[], frozenset[str]] = _no_hosts,
     is_checkout: Callable[[str, str], bool] = lambda _line, _workspace: False,
@@ -45,11 +45,11 @@ def builtin_tools(
     anywhere = (calculate(), update_todos(), fetch_page(private_hosts))
     if workspace is None:
         return anywhere
-    reading = (*anywhere, *_reading(workspace))
-    return (*reading, *_changing(workspace, own_folders, private_hosts, is_checkout)) if which == "all" else reading
+    reading = (*anywhere, *_read_tools(workspace))
+    return (*reading, *_change_tools(workspace, own_folders, private_hosts, is_checkout)) if which == "all" else reading
 
 
-def _reading(workspace: Workspace) -> tuple[AnyTool, ...]:
+def _read_tools(workspace: Workspace) -> tuple[AnyTool, ...]:
     return (
         read_file(workspace),
         list_files(workspace),
@@ -59,7 +59,7 @@ def _reading(workspace: Workspace) -> tuple[AnyTool, ...]:
     )
 
 
-def _changing(
+def _change_tools(
     workspace: Workspace,
     own_folders: tuple[Path, ...],
     private_hosts: Callable[[], frozenset[str]],

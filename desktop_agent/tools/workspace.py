@@ -11,12 +11,12 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from desktop_agent.tools.disk.attributes import Extras, give, keep_attributes
+from desktop_agent.tools.disk.attributes import FileAttributes, apply_attributes, copy_attributes
 from desktop_agent.tools.disk.folders import HAS_DESCRIPTORS, Folder, open_folder
-from desktop_agent.tools.disk.model_paths import components, is_absolute, refuse
+from desktop_agent.tools.disk.model_paths import is_absolute_path, reject_path, split_path
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed, WrongUse
 
-_SENTENCES: dict[int, str] = {
+_ERROR_SENTENCES: dict[int, str] = {
     errno.ENOENT: "There is no “{path}” in the workspace.",
     errno.ENOTDIR: "A part of “{path}” is a file, not a folder.",
     errno.EISDIR: "“{path}” is a folder, not a file.",
@@ -29,11 +29,11 @@ _SENTENCES: dict[int, str] = {
     errno.ENOTEMPTY: "“{path}” is a folder with something in it.",
     errno.EXDEV: "“{path}” lies on another disk and cannot be moved there; write a copy and delete the old file.",
 }
-_NO_EXTRAS = Extras()
+_NO_EXTRAS = FileAttributes()
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WorkspacePath:
     """A checked place inside a workspace, free of links at the time of the check. No parts: the folder itself."""
 
     parts: tuple[str, ...]
@@ -42,13 +42,13 @@ class Place:
         # Names on disk need not be Unicode; what leaves for the model and the screen must be.
         return "/".join(self.parts).encode("utf-8", "replace").decode() or "."
 
-    def inside(self, name: str) -> "Place":
+    def child(self, name: str) -> "WorkspacePath":
         """A place one step further in."""
-        return Place((*self.parts, name))
+        return WorkspacePath((*self.parts, name))
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FolderEntry:
     """One thing in a folder; `size` in bytes for files."""
 
     name: str
@@ -76,15 +76,15 @@ class Workspace:
         self._windows_names = windows_names
         self._by_descriptor = by_descriptor
 
-    def locate(self, path: str) -> Place:
+    def locate(self, path: str) -> WorkspacePath:
         """Check a path as a model gave it, absolute or relative to the folder."""
-        if is_absolute(path):
-            return self._located(path, self._relative_to_folder(path))
-        return self._located(path, components(path, windows_names=self._windows_names))
+        if is_absolute_path(path):
+            return self._resolve(path, self._relative_to_folder(path))
+        return self._resolve(path, split_path(path, windows_names=self._windows_names))
 
-    def read(self, place: Place, limit: int) -> bytes:
+    def read(self, place: WorkspacePath, limit: int) -> bytes:
         """The bytes of an ordinary file of at most `limit` bytes."""
-        with self.reading(place) as file:
+        with self.open_for_reading(place) as file:
             data = file.read(limit + 1)
         if len(data) > limit:
             values = {"path": str(place), "limit": f"{limit / 1_000_000:.0f}"}
@@ -92,41 +92,45 @@ class Workspace:
         return data
 
     @contextlib.contextmanager
-    def reading(self, place: Place) -> Generator[BinaryIO]:
+    def open_for_reading(self, place: WorkspacePath) -> Generator[BinaryIO]:
         """An ordinary file, open for reading."""
         with (
-            self._told(place),
-            self._holding(place) as (folder, name),
-            _reading(place, folder.open(name, os.O_RDONLY)) as file,
+            self._translate_errors(place),
+            self._open_parent(place) as (folder, name),
+            _open_regular_file(place, folder.open(name, os.O_RDONLY)) as file,
         ):
             yield file
 
-    def stat(self, place: Place) -> os.stat_result | None:
+    def stat(self, place: WorkspacePath) -> os.stat_result | None:
         """What is there, links not followed; None where there is nothing, or where a parent is a file."""
-        with self._told(place):
+        with self._translate_errors(place):
             try:
-                with self._holding(place) as (folder, name):
+                with self._open_parent(place) as (folder, name):
                     return folder.stat(name)
             except (FileNotFoundError, NotADirectoryError):
                 self._stat_root()
                 return None
 
-    def exists(self, place: Place) -> bool:
+    def exists(self, place: WorkspacePath) -> bool:
         """Whether anything is there."""
-        with self._told(place), contextlib.suppress(FileNotFoundError), self._holding(place) as (folder, name):
+        with (
+            self._translate_errors(place),
+            contextlib.suppress(FileNotFoundError),
+            self._open_parent(place) as (folder, name),
+        ):
             folder.stat(name)
             return True
         return False
 
     def write(
         self,
-        place: Place,
+        place: WorkspacePath,
         data: bytes,
         before_replacing: Callable[[], None] = lambda: None,
         *,
         mode: int | None = None,
         prefix: str = ".",
-        extras: Extras = _NO_EXTRAS,
+        extras: FileAttributes = _NO_EXTRAS,
     ) -> None:
         """Write a file whole or not at all, making its parents; an existing file keeps its permissions and attributes.
 
@@ -134,8 +138,8 @@ class Workspace:
         file as it was. `mode`: permissions to give it instead, write protection or not. `prefix`: how that name begins.
         `extras` it gets besides, as far as the system lets it.
         """
-        with self._told(place), self._holding(place, make_parents=True) as (folder, name):
-            mode = _mode_to_give(place, folder, name, mode)
+        with self._translate_errors(place), self._open_parent(place, make_parents=True) as (folder, name):
+            mode = _mode_for(place, folder, name, mode)
             temporary = f"{prefix}{secrets.token_hex(8)}.tmp"
             try:
                 created = 0o666 if mode is None else mode
@@ -143,9 +147,9 @@ class Workspace:
                 with os.fdopen(descriptor, "wb") as file:
                     file.write(data)
                     file.flush()
-                    keep_attributes(folder, name, descriptor)
+                    copy_attributes(folder, name, descriptor)
                     # Before the permissions, which another owner would cost some of.
-                    give(extras, descriptor)
+                    apply_attributes(extras, descriptor)
                     if mode is not None and hasattr(os, "fchmod"):
                         os.fchmod(descriptor, mode)
                     os.fsync(descriptor)
@@ -156,18 +160,18 @@ class Workspace:
                     folder.remove(temporary)
             folder.sync()
 
-    def remove(self, place: Place, before_removing: Callable[[], None] = lambda: None) -> None:
+    def remove(self, place: WorkspacePath, before_removing: Callable[[], None] = lambda: None) -> None:
         """Delete an ordinary file. `before_removing` is the last look at it; what it raises leaves the file."""
-        with self._told(place), self._holding(place) as (folder, name):
-            _only_ordinary(place, folder.stat(name))
+        with self._translate_errors(place), self._open_parent(place) as (folder, name):
+            _require_regular_file(place, folder.stat(name))
             before_removing()
             folder.remove(name)
             folder.sync()
 
     def move(
         self,
-        source: Place,
-        target: Place,
+        source: WorkspacePath,
+        target: WorkspacePath,
         before_moving: Callable[[], None] = lambda: None,
         *,
         replace: bool = False,
@@ -176,57 +180,57 @@ class Workspace:
 
         `before_moving` is the last look; what it raises leaves everything as it was, apart from new folders.
         """
-        with self._told(source), self._holding(source) as (old, name):
-            _only_ordinary(source, old.stat(name))
-            with self._told(target), self._holding(target, make_parents=True) as (new, new_name):
+        with self._translate_errors(source), self._open_parent(source) as (old, name):
+            _require_regular_file(source, old.stat(name))
+            with self._translate_errors(target), self._open_parent(target, make_parents=True) as (new, new_name):
                 if replace:
-                    _only_replaceable(target, new, new_name)
-                with contextlib.nullcontext() if replace else _taken(target, new, new_name):
+                    _require_replaceable(target, new, new_name)
+                with contextlib.nullcontext() if replace else _reserve(target, new, new_name):
                     before_moving()
                     _move(old, name, new, new_name)
                 new.sync()
             old.sync()
 
-    def make_folder(self, place: Place) -> None:
+    def make_folder(self, place: WorkspacePath) -> None:
         """Make a folder and what is missing above it; one that is there is left as it is."""
-        with self._told(place), self._opened(place.parts, make=True) as folder:
+        with self._translate_errors(place), self._open_folder(place.parts, make=True) as folder:
             folder.sync()
 
-    def remove_folder(self, place: Place) -> None:
+    def remove_folder(self, place: WorkspacePath) -> None:
         """Delete an empty folder."""
-        with self._told(place), self._holding(place) as (folder, name):
+        with self._translate_errors(place), self._open_parent(place) as (folder, name):
             folder.remove_folder(name)
             folder.sync()
 
-    def entries(self, place: Place, limit: int) -> tuple[Entry, ...]:
+    def entries(self, place: WorkspacePath, limit: int) -> tuple[FolderEntry, ...]:
         """What a folder holds, by name, at most `limit` entries of it; links are shown, never followed."""
-        with self._told(place), self._opened(place.parts) as folder:
-            found = [_entry(each) for each in islice(folder.scan(), limit)]
+        with self._translate_errors(place), self._open_folder(place.parts) as folder:
+            found = [_folder_entry(each) for each in islice(folder.scan(), limit)]
         return tuple(sorted(found, key=lambda entry: (entry.name.casefold(), entry.name)))
 
     def _relative_to_folder(self, path: str) -> tuple[str, ...]:
         """The components below the folder of an absolute path."""
-        parts = components(path, windows_names=False)
+        parts = split_path(path, windows_names=False)
         if ".." in parts:
-            refuse(path, "is an absolute path with “..” in it; write it relative to the workspace folder.")
-        below = self._below(Path(path)) if Path(path).is_absolute() else None
+            reject_path(path, "is an absolute path with “..” in it; write it relative to the workspace folder.")
+        below = self._parts_below(Path(path)) if Path(path).is_absolute() else None
         if below is None:
-            refuse(path, "is outside the workspace folder.")
-        return components("/".join(below), windows_names=self._windows_names)
+            reject_path(path, "is outside the workspace folder.")
+        return split_path("/".join(below), windows_names=self._windows_names)
 
-    def _located(self, path: str, parts: tuple[str, ...]) -> Place:
+    def _resolve(self, path: str, parts: tuple[str, ...]) -> WorkspacePath:
         """Follow links once and check where they lead."""
         try:
             real = os.path.realpath(self.folder.joinpath(*parts))
         except OSError:
             # A link that was replaced while it was being read.
-            refuse(path, "changed while it was being followed; nothing was touched.")
-        below = self._below(Path(real))
+            reject_path(path, "changed while it was being followed; nothing was touched.")
+        below = self._parts_below(Path(real))
         if below is None:
-            refuse(path, "leads out of the workspace folder.")
-        return Place(below)
+            reject_path(path, "leads out of the workspace folder.")
+        return WorkspacePath(below)
 
-    def _below(self, path: Path) -> tuple[str, ...] | None:
+    def _parts_below(self, path: Path) -> tuple[str, ...] | None:
         """The components of `path` below the folder, or None. Compares files, not spelling: case is no way out."""
         root = self._stat_root()
         for ancestor in (path, *path.parents):
@@ -243,15 +247,15 @@ class Workspace:
             raise ToolFailed(Sentence("The workspace folder “{path}” is not there any more.", values)) from error
 
     @contextlib.contextmanager
-    def _holding(self, place: Place, *, make_parents: bool = False) -> Generator[tuple[Folder, str]]:
+    def _open_parent(self, place: WorkspacePath, *, make_parents: bool = False) -> Generator[tuple[Folder, str]]:
         """The open folder of a file, and the file's name in it."""
         if not place.parts:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), ".")
-        with self._opened(place.parts[:-1], make=make_parents) as folder:
+        with self._open_folder(place.parts[:-1], make=make_parents) as folder:
             yield folder, place.parts[-1]
 
     @contextlib.contextmanager
-    def _opened(self, parts: tuple[str, ...], *, make: bool = False) -> Generator[Folder]:
+    def _open_folder(self, parts: tuple[str, ...], *, make: bool = False) -> Generator[Folder]:
         """Walk from the workspace folder to a folder, one open folder at a time."""
         folder = open_folder(self.folder, by_descriptor=self._by_descriptor)
         try:
@@ -267,29 +271,29 @@ class Workspace:
             folder.close()
 
     @contextlib.contextmanager
-    def _told(self, place: Place) -> Generator[None]:
+    def _translate_errors(self, place: WorkspacePath) -> Generator[None]:
         """Turn what the system says into a sentence."""
         try:
             yield
         except OSError as error:
             if error.errno == errno.ELOOP:
-                refuse(str(place), "is a link that cannot be followed; nothing was touched.")
+                reject_path(str(place), "is a link that cannot be followed; nothing was touched.")
             values = {"path": str(place), "why": error.strerror or type(error).__name__}
-            template = _SENTENCES.get(error.errno or 0, "“{path}” cannot be used: {why}.")
+            template = _ERROR_SENTENCES.get(error.errno or 0, "“{path}” cannot be used: {why}.")
             raise ToolFailed(Sentence(template, values)) from error
 
 
-def _reading(place: Place, descriptor: int) -> BinaryIO:
+def _open_regular_file(place: WorkspacePath, descriptor: int) -> BinaryIO:
     """An ordinary file, open for reading. Closes the descriptor of anything else."""
     try:
-        _only_ordinary(place, os.fstat(descriptor))
+        _require_regular_file(place, os.fstat(descriptor))
         return os.fdopen(descriptor, "rb")
     except (OSError, ToolFailed):
         os.close(descriptor)
         raise
 
 
-def _only_ordinary(place: Place, found: os.stat_result) -> None:
+def _require_regular_file(place: WorkspacePath, found: os.stat_result) -> None:
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(place))
     if stat.S_ISLNK(found.st_mode):
@@ -299,7 +303,7 @@ def _only_ordinary(place: Place, found: os.stat_result) -> None:
 
 
 @contextlib.contextmanager
-def _taken(place: Place, folder: Folder, name: str) -> Generator[None]:
+def _reserve(place: WorkspacePath, folder: Folder, name: str) -> Generator[None]:
     """An empty file holds the place, so that nobody else's comes there meanwhile; it goes when nothing replaced it."""
     try:
         descriptor = folder.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -329,41 +333,41 @@ def _move(old: Folder, name: str, new: Folder, new_name: str) -> None:
             old.remove(name)
 
 
-def _only_replaceable(place: Place, folder: Folder, name: str) -> None:
+def _require_replaceable(place: WorkspacePath, folder: Folder, name: str) -> None:
     with contextlib.suppress(FileNotFoundError):
         found = folder.stat(name)
-        _only_ordinary(place, found)
-        _refuse_protected(place, found)
+        _require_regular_file(place, found)
+        _require_writable(place, found)
 
 
-def _refuse_protected(place: Place, found: os.stat_result) -> None:
+def _require_writable(place: WorkspacePath, found: os.stat_result) -> None:
     # Replacing by rename would get around the write protection without anybody noticing.
     if not found.st_mode & 0o222:
         raise ToolFailed(Sentence("“{path}” is write-protected.", {"path": str(place)}))
 
 
-def _mode_to_give(place: Place, folder: Folder, name: str, wanted: int | None) -> int | None:
+def _mode_for(place: WorkspacePath, folder: Folder, name: str, wanted: int | None) -> int | None:
     """The permissions that are wanted, or those of the file that will be replaced, or None for a new one."""
     try:
         found = folder.stat(name)
     except FileNotFoundError:
         return wanted
-    _only_ordinary(place, found)
+    _require_regular_file(place, found)
     if wanted is not None:
         return wanted
-    _refuse_protected(place, found)
+    _require_writable(place, found)
     return stat.S_IMODE(found.st_mode) & 0o777
 
 
-def _entry(found: os.DirEntry[str]) -> Entry:
+def _folder_entry(found: os.DirEntry[str]) -> FolderEntry:
     try:
         if found.is_symlink():
-            return Entry(found.name, "link")
+            return FolderEntry(found.name, "link")
         if found.is_dir(follow_symlinks=False):
-            return Entry(found.name, "folder")
+            return FolderEntry(found.name, "folder")
         if found.is_file(follow_symlinks=False):
-            return Entry(found.name, "file", found.stat(follow_symlinks=False).st_size)
+            return FolderEntry(found.name, "file", found.stat(follow_symlinks=False).st_size)
     except OSError:
         # Gone since it was listed, or not ours to look at: the name is all there is to say.
-        return Entry(found.name, "other")
-    return Entry(found.name, "other")
+        return FolderEntry(found.name, "other")
+    return FolderEntry(found.name, "other")

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from desktop_agent.vocabulary.servers.dialects import Dialect
 
-Kind = Literal["local", "cloud", "custom", "demo"]
+EndpointKind = Literal["local", "cloud", "custom", "demo"]
 
 
 def is_loopback(host: str) -> bool:
@@ -38,7 +38,7 @@ class Endpoint(BaseModel):
     base_url: str
     mirrors: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
-    kind: Kind = "custom"
+    kind: EndpointKind = "custom"
     needs_key: bool = False
     has_key: bool | None = None
     key_page: str | None = None
@@ -75,31 +75,33 @@ LOCAL_SERVERS: tuple[Endpoint, ...] = (
 )
 
 
-def _cloud(id_: str, title: str, base_url: str, key_page: str, dialect: Dialect = "openai-chat") -> Endpoint:
+def _cloud_endpoint(id_: str, title: str, base_url: str, key_page: str, dialect: Dialect = "openai-chat") -> Endpoint:
     return Endpoint(
         id=id_, title=title, dialect=dialect, base_url=base_url, kind="cloud", needs_key=True, key_page=key_page
     )
 
 
 CLOUD_PROVIDERS: tuple[Endpoint, ...] = (
-    _cloud(
+    _cloud_endpoint(
         "anthropic",
         "Anthropic",
         "https://api.anthropic.com",
         "https://platform.claude.com/settings/keys",
         "anthropic",
     ),
-    _cloud("openai", "OpenAI", "https://api.openai.com/v1", "https://platform.openai.com/api-keys", "openai-responses"),
-    _cloud(
+    _cloud_endpoint(
+        "openai", "OpenAI", "https://api.openai.com/v1", "https://platform.openai.com/api-keys", "openai-responses"
+    ),
+    _cloud_endpoint(
         "gemini",
         "Google Gemini",
         "https://generativelanguage.googleapis.com",
         "https://aistudio.google.com/apikey",
         "gemini",
     ),
-    _cloud("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", "https://openrouter.ai/settings/keys"),
-    _cloud("deepseek", "DeepSeek", "https://api.deepseek.com", "https://platform.deepseek.com/api_keys"),
-    _cloud("groq", "Groq", "https://api.groq.com/openai/v1", "https://console.groq.com/keys"),
-    _cloud("mistral", "Mistral", "https://api.mistral.ai/v1", "https://console.mistral.ai/api-keys"),
-    _cloud("xai", "xAI", "https://api.x.ai/v1", "https://console.x.ai"),
+    _cloud_endpoint("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", "https://openrouter.ai/settings/keys"),
+    _cloud_endpoint("deepseek", "DeepSeek", "https://api.deepseek.com", "https://platform.deepseek.com/api_keys"),
+    _cloud_endpoint("groq", "Groq", "https://api.groq.com/openai/v1", "https://console.groq.com/keys"),
+    _cloud_endpoint("mistral", "Mistral", "https://api.mistral.ai/v1", "https://console.mistral.ai/api-keys"),
+    _cloud_endpoint("xai", "xAI", "https://api.x.ai/v1", "https://console.x.ai"),
 )

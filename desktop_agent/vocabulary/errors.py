@@ -37,7 +37,7 @@ class Sentence:
         return self.template.format(**self.values) if self.values else self.template
 
 
-def with_remedy(what: Sentence, remedy: Sentence) -> Sentence:
+def join_remedy(what: Sentence, remedy: Sentence) -> Sentence:
     """Put both into one line, with a full stop between them: what others said ends as they please."""
     ends = str(what).rstrip("”\"')»").endswith((".", "!", "?", "…", "\u3002", "\uff01", "\uff1f"))
     return Sentence("{what} {remedy}" if ends else "{what}. {remedy}", {"what": what, "remedy": remedy})
@@ -69,7 +69,7 @@ class AgentError(Exception):
     @property
     def whole(self) -> Sentence:
         """What happened and what to do about it, in one line."""
-        return with_remedy(self.sentence, self.remedy)
+        return join_remedy(self.sentence, self.remedy)
 
 
 class WrongUse(AgentError):
@@ -328,7 +328,7 @@ class ImageRefused(AgentError, ValueError):
     def unreadable(cls, name: str = "") -> Self:
         """The bytes do not decode."""
         return cls(
-            _about_picture(name, "is damaged and cannot be read."),
+            _image_sentence(name, "is damaged and cannot be read."),
             "Open it in an image viewer, save it again and attach the copy.",
         )
 
@@ -341,7 +341,7 @@ class ImageRefused(AgentError, ValueError):
     @classmethod
     def unsupported(cls, name: str = "") -> Self:
         """Not one of the four formats."""
-        return cls(_about_picture(name, "is not a PNG, JPEG, GIF or WebP image."))
+        return cls(_image_sentence(name, "is not a PNG, JPEG, GIF or WebP image."))
 
     @classmethod
     def mislabelled(cls, claimed: str, found: str) -> Self:
@@ -359,10 +359,12 @@ class ImageRefused(AgentError, ValueError):
     @classmethod
     def too_large(cls, name: str, limit: str) -> Self:
         """Over a limit, said in words such as "20 MB" or "50 megapixels"."""
-        return cls(_about_picture(name, "is larger than {limit}.", limit=limit), "Make it smaller and attach it again.")
+        return cls(
+            _image_sentence(name, "is larger than {limit}.", limit=limit), "Make it smaller and attach it again."
+        )
 
 
-def _about_picture(name: str, rest: str, **values: str) -> Sentence:
+def _image_sentence(name: str, rest: str, **values: str) -> Sentence:
     if name:
         return Sentence("The picture “{name}” " + rest, {"name": name[:200], **values})
     return Sentence("The picture " + rest, values)

@@ -21,12 +21,12 @@ class ImageDetail(StrEnum):
 
 MediaType = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
 SUPPORTED_MEDIA_TYPES: tuple[MediaType, ...] = ("image/png", "image/jpeg", "image/gif", "image/webp")
-WITHOUT_GIF: tuple[MediaType, ...] = ("image/png", "image/jpeg", "image/webp")
+MEDIA_TYPES_WITHOUT_GIF: tuple[MediaType, ...] = ("image/png", "image/jpeg", "image/webp")
 _FRAME_STARTS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _BARE_MARKERS = frozenset({0x01, *range(0xD0, 0xD9)})
 
 
-def media_type_of(data: bytes) -> MediaType | None:
+def detect_media_type(data: bytes) -> MediaType | None:
     """What the first bytes say the picture is, or None. File names and headers lie; magic numbers rarely do."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
@@ -39,20 +39,20 @@ def media_type_of(data: bytes) -> MediaType | None:
     return None
 
 
-def size_in_header(data: bytes) -> tuple[int, int] | None:
+def read_image_size(data: bytes) -> tuple[int, int] | None:
     """Width and height in pixels, read from the header alone, or None when it does not say.
 
     Nothing is decoded, so a hostile picture costs nothing. Layouts: PNG (W3C, IHDR), GIF89a, JPEG (ITU T.81, start of
     frame), WebP (RFC 9649).
     """
     try:
-        width, height = _header_size(data)
+        width, height = _read_size(data)
     except (struct.error, IndexError, ValueError):
         return None
     return (width, height) if width > 0 and height > 0 else None
 
 
-def _header_size(data: bytes) -> tuple[int, int]:
+def _read_size(data: bytes) -> tuple[int, int]:
     if data.startswith(b"\x89PNG") and data[12:16] == b"IHDR":
         return struct.unpack_from(">II", data, 16)
     if data.startswith(b"GIF8"):
@@ -114,7 +114,7 @@ class UrlSource(_Frozen):
 
     @field_validator("url")
     @classmethod
-    def _only_web(cls, value: str) -> str:
+    def _require_web_url(cls, value: str) -> str:
         if not value.lower().startswith(("http://", "https://")):
             raise ImageRefused.not_a_web_address(value)
         return value
@@ -128,8 +128,8 @@ class Base64Source(_Frozen):
     data: str = Field(repr=False)
 
     @model_validator(mode="after")
-    def _content_decides(self) -> Self:
-        found = media_type_of(decode_base64(self.data))
+    def _check_content(self) -> Self:
+        found = detect_media_type(decode_base64(self.data))
         if found is None:
             raise ImageRefused.unsupported()
         if found != self.media_type:

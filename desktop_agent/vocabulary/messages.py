@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from desktop_agent.vocabulary.blocks import Block, Image, JsonObject, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.errors import ImageRefused, Sentence
-from desktop_agent.vocabulary.images import Base64Source, ImageDetail, ImageSource, UrlSource, media_type_of
+from desktop_agent.vocabulary.images import Base64Source, ImageDetail, ImageSource, UrlSource, detect_media_type
 from desktop_agent.vocabulary.provider_events import Origin, StopReason
 from desktop_agent.vocabulary.usage import Usage
 
@@ -126,20 +126,20 @@ class Message(BaseModel):
     @classmethod
     def user_with_image_detail(cls, text: str, url: str, detail: ImageDetail) -> Self:
         """The same, saying how closely to look. Raises ImageRefused."""
-        return cls._with_source(text, _source(UrlSource, url=url), detail)
+        return cls._with_source(text, _image_source(UrlSource, url=url), detail)
 
     @classmethod
     def user_with_base64_image(
         cls, text: str, data: str, media_type: str, detail: ImageDetail = ImageDetail.AUTO
     ) -> Self:
         """A prompt and an image in strict base64. Raises ImageRefused when content and type disagree."""
-        source = _source(Base64Source, media_type=media_type, data=data)
+        source = _image_source(Base64Source, media_type=media_type, data=data)
         return cls._with_source(text, source, detail)
 
     @classmethod
     def user_with_file(cls, text: str, data: bytes, name: str) -> Self:
         """A prompt and the bytes of an image file; content decides what it is. Raises ImageRefused."""
-        media_type = media_type_of(data)
+        media_type = detect_media_type(data)
         if media_type is None:
             raise ImageRefused.unsupported(name)
         source = Base64Source(media_type=media_type, data=base64.b64encode(data).decode("ascii"))
@@ -150,7 +150,7 @@ class Message(BaseModel):
         return cls(role=Role.USER, blocks=(Text(text=text), Image(source=source, detail=detail, name=name)))
 
 
-def _source(kind: type[Base64Source | UrlSource], **values: object) -> ImageSource:
+def _image_source(kind: type[Base64Source | UrlSource], **values: object) -> ImageSource:
     """Raises ImageRefused; a validator's own error would be pydantic's report."""
     try:
         return kind.model_validate(values)

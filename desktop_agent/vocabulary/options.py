@@ -117,7 +117,7 @@ class AgentOptions(BaseModel):
 
         What `values` say goes over what is known of the server.
         """
-        known: OptionValues = {**_of_server(server), **values}
+        known: OptionValues = {**_preset_values(server), **values}
         return cls(**known)
 
     def with_values(self, **values: Unpack[OptionValues]) -> "AgentOptions":
@@ -169,7 +169,7 @@ class AgentOptions(BaseModel):
             "mode": self.mode if one.mode is None or self._is_wider(one.mode) else one.mode,
             "config": one.config,
             "system_prompt": one.system_prompt,
-            "limits": _narrower(self.run_limits, one.limits),
+            "limits": _stricter_limits(self.run_limits, one.limits),
             "max_tool_iterations": None,
         }
         return self.model_copy(update=changes)
@@ -179,7 +179,7 @@ class AgentOptions(BaseModel):
         return by_name[name].is_wider_than(by_name[self.mode])
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Self:
+    def _check_consistency(self) -> Self:
         """Raises ValueError."""
         for address in (self.base_url, *self.mirrors):
             _check_address(address)
@@ -187,7 +187,7 @@ class AgentOptions(BaseModel):
             raise ValueError("ask_user and mode_requests are tools of the runtime: they need auto_execute_tools=True.")
         for tool in self.tools:
             if not all(hasattr(tool, part) for part in ("name", "schema", "run")):
-                raise ValueError(f"{_shown(tool)} is not a tool: make it one with @tool.")
+                raise ValueError(f"{_quoted_name(tool)} is not a tool: make it one with @tool.")
         _check_names("tools and specialists", [tool.name for tool in self.tools] + [s.name for s in self.specialists])
         _check_names("modes", [mode.name for mode in self.modes])
         _check_names("policies", [policy.id for policy in self.policies])
@@ -206,7 +206,7 @@ class OptionsBuilder:
 
     def preset(self, server: str) -> Self:
         """A known server by its id. Raises WrongUse."""
-        return self._with(**_of_server(server))
+        return self._with(**_preset_values(server))
 
     def server(self, base_url: str, api_key: str | SecretStr | None = None, dialect: Dialect | None = None) -> Self:
         """A server by its address, as the vendor's own client takes it; what is not said here stays as it was."""
@@ -238,15 +238,15 @@ class OptionsBuilder:
 
     def temperature(self, value: float) -> Self:
         """How freely it chooses its words, 0 to 2. Raises WrongUse."""
-        return self._configured(temperature=value)
+        return self._with_config(temperature=value)
 
     def top_p(self, value: float) -> Self:
         """From how much of the likely words it chooses, 0 to 1. Raises WrongUse."""
-        return self._configured(top_p=value)
+        return self._with_config(top_p=value)
 
     def max_tokens(self, count: int) -> Self:
         """The longest answer, in tokens. Raises WrongUse."""
-        return self._configured(max_tokens=count)
+        return self._with_config(max_tokens=count)
 
     def timeout(self, seconds: float) -> Self:
         """The longest time for a whole answer, in seconds; see Timeouts for connecting and for silence.
@@ -254,7 +254,7 @@ class OptionsBuilder:
         Raises WrongUse.
         """
         timeouts = self._values.get("config", ProviderConfig()).timeouts
-        return self._configured(timeouts={**dict(timeouts), "total": seconds})
+        return self._with_config(timeouts={**dict(timeouts), "total": seconds})
 
     def max_tool_iterations(self, count: int) -> Self:
         """How many rounds of calls a run may have."""
@@ -324,7 +324,7 @@ class OptionsBuilder:
         """The options. Raises WrongUse."""
         return AgentOptions(**self._values)
 
-    def _configured(self, **changes: Any) -> Self:
+    def _with_config(self, **changes: Any) -> Self:
         config = self._values.get("config", ProviderConfig())
         try:
             return self._with(config=ProviderConfig.model_validate({**dict(config), **changes}))
@@ -337,7 +337,7 @@ class OptionsBuilder:
         return self
 
 
-def _of_server(server: str) -> OptionValues:
+def _preset_values(server: str) -> OptionValues:
     servers: tuple[Endpoint, ...] = (*LOCAL_SERVERS, *CLOUD_PROVIDERS)
     endpoint = next((each for each in servers if each.id == server), None)
     if endpoint is None:
@@ -364,11 +364,11 @@ def _check_names(what: str, names: Iterable[str]) -> None:
         seen.add(name)
 
 
-def _shown(tool: object) -> str:
+def _quoted_name(tool: object) -> str:
     return f"“{getattr(tool, '__name__', type(tool).__name__)}”"
 
 
-def _narrower(first: Limits, second: Limits) -> Limits:
+def _stricter_limits(first: Limits, second: Limits) -> Limits:
     """Of each limit the smaller one; None is no limit."""
     values: dict[str, Any] = {}
     for name in Limits.model_fields:

@@ -17,7 +17,7 @@ from desktop_agent.vocabulary.requests import (
     Timeouts,
 )
 
-MOST_MODES = 50
+MAX_MODES = 50
 
 
 class _Section(BaseModel):
@@ -26,33 +26,33 @@ class _Section(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class NumberFormat:
     """How a form shows a number: the unit behind it, and what stands in place of 0."""
 
     unit: str = ""
-    zero: str = ""
+    zero_text: str = ""
 
 
-class FontFamily:
+class FontFamilyField:
     """Marks a text as the name of a family of fonts; an empty one is the system's."""
 
 
-class Appearance(_Section):
+class AppearancePreferences(_Section):
     """How it looks."""
 
     theme: Literal["system", "light", "dark"] = Field(
         default="system", title="Theme", description="Light, dark, or whatever the system uses."
     )
-    zoom: Annotated[int, Shown("%")] = Field(
+    zoom: Annotated[int, NumberFormat("%")] = Field(
         default=100, ge=50, le=300, title="Zoom", description="Size of everything in the window, in percent."
     )
-    font: Annotated[str, FontFamily()] = Field(
+    font: Annotated[str, FontFamilyField()] = Field(
         default="",
         max_length=200,
         title="Font",
         description="Of the text of conversations. Code keeps its own.",
     )
-    text_size: Annotated[float, Shown("pt")] = Field(
+    text_size: Annotated[float, NumberFormat("pt")] = Field(
         default=10.5,
         ge=6,
         le=36,
@@ -71,7 +71,7 @@ class Appearance(_Section):
     )
 
 
-class Chat(_Section):
+class ChatPreferences(_Section):
     """How writing and sending work."""
 
     enter_sends: bool = Field(
@@ -98,7 +98,7 @@ class Chat(_Section):
     )
 
 
-class Models(_Section):
+class ModelPreferences(_Section):
     """How models are asked."""
 
     reasoning: Literal["default", "off", "low", "medium", "high"] = Field(
@@ -123,7 +123,7 @@ class Models(_Section):
     )
 
     @property
-    def first_reasoning(self) -> Reasoning | None:
+    def default_reasoning(self) -> Reasoning | None:
         """What a new conversation begins with."""
         match self.reasoning:
             case "default":
@@ -139,13 +139,13 @@ class Models(_Section):
         return PromptCaching(enabled=self.caching, lifetime=self.cache_lifetime)
 
 
-class Network(_Section):
+class NetworkPreferences(_Section):
     """Time limits, in seconds, and what of the near network may be reached."""
 
-    connect_timeout: Annotated[float, Shown("s")] = Field(
+    connect_timeout: Annotated[float, NumberFormat("s")] = Field(
         default=10.0, gt=0, le=120, title="Connect", description="How long to wait for a connection."
     )
-    headers_timeout: Annotated[float, Shown("s", zero="Automatic")] = Field(
+    headers_timeout: Annotated[float, NumberFormat("s", zero_text="Automatic")] = Field(
         default=0.0,
         ge=0,
         le=3600,
@@ -155,7 +155,7 @@ class Network(_Section):
             "on this computer or in a private network, or the model reasons."
         ),
     )
-    first_event_timeout: Annotated[float, Shown("s", zero="Automatic")] = Field(
+    first_event_timeout: Annotated[float, NumberFormat("s", zero_text="Automatic")] = Field(
         default=0.0,
         ge=0,
         le=3600,
@@ -165,7 +165,7 @@ class Network(_Section):
             "or 900 in the same cases."
         ),
     )
-    idle_timeout: Annotated[float, Shown("s")] = Field(
+    idle_timeout: Annotated[float, NumberFormat("s")] = Field(
         default=300.0, gt=0, le=3600, title="Silence", description="The longest silence in an answer after that."
     )
     private_hosts: str = Field(
@@ -194,7 +194,7 @@ class Network(_Section):
         return frozenset(self.private_hosts.replace(",", " ").split())
 
 
-class Providers(_Section):
+class ProviderPreferences(_Section):
     """Servers the person added, and the model used last. Keys are in the keyring, never here."""
 
     endpoints: tuple[Endpoint, ...] = Field(
@@ -204,7 +204,7 @@ class Providers(_Section):
     model: str | None = Field(default=None, title="Model", description="The model in use.")
 
 
-class Mcp(_Section):
+class McpPreferences(_Section):
     """MCP servers. Values of their secrets are in the keyring, never here."""
 
     servers: tuple[McpServer, ...] = Field(
@@ -212,19 +212,19 @@ class Mcp(_Section):
     )
 
     @model_validator(mode="after")
-    def _each_once(self) -> Self:
+    def _check_unique_ids(self) -> Self:
         ids = [each.id for each in self.servers]
         if len(set(ids)) < len(ids):
             raise ValueError("two MCP servers have the same id")
         return self
 
 
-class Modes(_Section):
+class ModePreferences(_Section):
     """The person's own modes; no two of one name, and none of a built-in one's."""
 
     defined: tuple[Mode, ...] = Field(
         default=(),
-        max_length=MOST_MODES,
+        max_length=MAX_MODES,
         title="Modes",
         description="How much may happen unasked, besides the modes that are always there.",
     )
@@ -235,14 +235,14 @@ class Modes(_Section):
         return (*BUILT_IN_MODES, *self.defined)
 
     @model_validator(mode="after")
-    def _each_once(self) -> Self:
+    def _check_unique_names(self) -> Self:
         names = [each.name for each in self.all]
         if len(set(names)) < len(names):
             raise ValueError("two modes have the same name")
         return self
 
 
-class Specialists(_Section):
+class SpecialistPreferences(_Section):
     """Agents that the agent may call like tools; no two of one name."""
 
     defined: tuple[Specialist, ...] = Field(
@@ -250,7 +250,7 @@ class Specialists(_Section):
     )
 
     @model_validator(mode="after")
-    def _each_once(self) -> Self:
+    def _check_unique_names(self) -> Self:
         names = [each.name for each in self.defined]
         if len(set(names)) < len(names):
             raise ValueError("two specialists have the same name")
@@ -260,11 +260,11 @@ class Specialists(_Section):
 class Preferences(_Section):
     """All sections."""
 
-    appearance: Appearance = Appearance()
-    chat: Chat = Chat()
-    models: Models = Models()
-    network: Network = Network()
-    providers: Providers = Providers()
-    modes: Modes = Modes()
-    specialists: Specialists = Specialists()
-    mcp: Mcp = Mcp()
+    appearance: AppearancePreferences = AppearancePreferences()
+    chat: ChatPreferences = ChatPreferences()
+    models: ModelPreferences = ModelPreferences()
+    network: NetworkPreferences = NetworkPreferences()
+    providers: ProviderPreferences = ProviderPreferences()
+    modes: ModePreferences = ModePreferences()
+    specialists: SpecialistPreferences = SpecialistPreferences()
+    mcp: McpPreferences = McpPreferences()

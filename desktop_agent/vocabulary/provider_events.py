@@ -35,7 +35,9 @@ class StopReason(StrEnum):
     UNKNOWN = "unknown"
 
 
-CUT_SHORT = frozenset({StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW_EXCEEDED, StopReason.CONTENT_FILTER})
+TRUNCATED_STOP_REASONS = frozenset(
+    {StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW_EXCEEDED, StopReason.CONTENT_FILTER}
+)
 """The answer ends where the model did not mean to end it."""
 
 

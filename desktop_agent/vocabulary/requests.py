@@ -76,9 +76,9 @@ class PromptCaching(_Frozen):
     lifetime: Literal["short", "long"] = "short"
 
 
-HEADERS = 120.0
-FIRST_EVENT = 300.0
-SLOW_START = 900.0
+HEADERS_TIMEOUT = 120.0
+FIRST_EVENT_TIMEOUT = 300.0
+SLOW_START_TIMEOUT = 900.0
 
 
 class Timeouts(_Frozen):
@@ -98,8 +98,8 @@ class Timeouts(_Frozen):
     def for_start(self, *, slow: bool) -> "Timeouts":
         """The same with the two limits of the start filled in. `slow`: the server loads a model, or the model reasons
         before it says anything."""
-        headers = self.headers or (SLOW_START if slow else HEADERS)
-        first_event = self.first_event or (SLOW_START if slow else FIRST_EVENT)
+        headers = self.headers or (SLOW_START_TIMEOUT if slow else HEADERS_TIMEOUT)
+        first_event = self.first_event or (SLOW_START_TIMEOUT if slow else FIRST_EVENT_TIMEOUT)
         return self.model_copy(update={"headers": headers, "first_event": first_event})
 
 
@@ -228,22 +228,22 @@ class ModelInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class PictureLimits:
+class ImageLimits:
     """What a provider takes of pictures. Bytes are those of the file; edges are in pixels; None: no limit is known.
 
-    More than `crowd` pictures in one request: each at most `crowd_edge`. Beyond `useful_edge` the provider scales down
-    itself, so sending more is waste. `moving`: whether animated pictures are taken.
+    More than `crowd` pictures in one request: each at most `many_images_max_edge`. Beyond `downscale_edge` the
+    provider scales down itself, so sending more is waste. `moving`: whether animated pictures are taken.
     """
 
     media_types: tuple[MediaType, ...] = SUPPORTED_MEDIA_TYPES
     max_bytes: int | None = None
     max_edge: int | None = None
     max_count: int | None = None
-    crowd: int | None = None
-    crowd_edge: int | None = None
-    useful_edge: int | None = None
-    moving: bool = True
-    web_addresses: bool = True
+    many_images: int | None = None
+    many_images_max_edge: int | None = None
+    downscale_edge: int | None = None
+    accepts_animated: bool = True
+    accepts_urls: bool = True
 
 
 @dataclass(frozen=True, slots=True)

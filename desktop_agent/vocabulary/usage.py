@@ -24,12 +24,12 @@ class Usage(BaseModel):
 
     def merge_max(self, other: Self) -> Self:
         """Two reports of the same turn: servers repeat a growing total, so the larger one counts."""
-        return self._combined(other, max)
+        return self._combine(other, max)
 
     def __add__(self, other: Self) -> Self:
-        return self._combined(other, lambda a, b: a + b)
+        return self._combine(other, lambda a, b: a + b)
 
-    def _combined(self, other: Self, how: Callable[[float, float], float]) -> Self:
+    def _combine(self, other: Self, how: Callable[[float, float], float]) -> Self:
         """Known beats unknown; two known values are combined."""
         values: dict[str, float | None] = {}
         for name in type(self).model_fields:

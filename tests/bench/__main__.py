@@ -1,4 +1,4 @@
-"""Runs the benchmarks: `python -m tests.bench [NAME [PART…]…]`.
+"""Runs the benchmarks: `python -m tests.bench [TOOL_NAME [PART_LENGTH…]…]`.
 
 Each module of this folder with a function `run() -> dict[str, Any]` is one, and runs in a process of its own. Its
 result is JSON: figures by name, nested as it likes. `GOALS: dict[str, float]`, by dotted name, says what a figure may

@@ -224,12 +224,12 @@ async def _fill(folder: Path) -> None:
 
 class _Process:
     def __init__(self, code: str, folder: Path, environment: dict[str, str]) -> None:
-        self.begun = time.monotonic()
+        self.has_begun = time.monotonic()
         command = [sys.executable, "-c", f"WATCH = {WATCH!r}\nSEEN = {SEEN!r}\n{code}", str(folder)]
         self._process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert self._process.stdout is not None
         told = json.loads(self._process.stdout.readline() or self._failure())
-        self.moments = {name: (at - self.begun) * 1000 for name, at in told["moments"].items()}
+        self.moments = {name: (at - self.has_begun) * 1000 for name, at in told["moments"].items()}
         self.moments["longest"] = told["longest"] * 1000
         self.pid = self._process.pid
 

@@ -1,6 +1,7 @@
 """The transcript in a real window: streaming, memory, conversations of any length, texts that are meant to break it.
 
-`python -m tests.bench bench_transcript [PART…]` measures some parts only: realtime, streaming, memory, conversations,
+`python -m tests.bench bench_transcript [PART_LENGTH…]` measures some parts only: realtime, streaming, memory,
+conversations,
 hostile. Every case is a process of its own, which is ended when it takes too long. What costs CPU is measured beside a
 plain QTextEdit in the same window that gets the same text, both sides in turn. `python -m tests.bench.transcript CASE
 [ARGUMENT…] --profile` shows where the time of one case goes.

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from desktop_agent.tools.tool import AnyTool, RunningCall
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.errors import ToolFailed
-from desktop_agent.vocabulary.mcp.asking import Answerers, ElicitationAnswer, ElicitationRequest
+from desktop_agent.vocabulary.mcp.asking import ElicitationAnswer, ElicitationRequest, ServerRequestHandlers
 from desktop_agent.vocabulary.mcp.servers import CLIENT_SECRET
 from tests.desktop_agent.engine.mcp.stand import Stand, at, stand
 from tests.frame.patience import PATIENCE
@@ -24,7 +24,7 @@ _MOST_SIGN_INS = 3
 async def act(scenario: str, url: str, context: JsonObject, folder: Path) -> None:
     """What a person would do there: sign in where that is wanted, call every tool, close."""
     server = at(url, sign_in=scenario.startswith("auth/"), client_id=str(context.get("client_id", "")))
-    async with stand(folder, server, people=Answerers(elicit=_agreed), document=DOCUMENT) as there:
+    async with stand(folder, server, people=ServerRequestHandlers(elicit=_agreed), document=DOCUMENT) as there:
         if "client_secret" in context:
             await there.secrets.set(server.keyring_name(CLIENT_SECRET), SecretStr(str(context["client_secret"])))
         await _Person(there).use_all()
@@ -42,7 +42,7 @@ class _Person:
             self._left -= 1
             state = await self._servers.sign_in("web", self._opens)
         if state.state != "running":
-            raise AssertionError(f"{state.state}: {state.why}")
+            raise AssertionError(f"{state.state}: {state.reason}")
         for name in [tool.name for tool in state.tools]:
             await self._call(name)
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from desktop_agent.engine.reopening import reopened
+from desktop_agent.engine.reopening import reopen_session
 from desktop_agent.engine.session import Session
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.storage.database.opening import DATABASE_NAME
@@ -54,7 +54,7 @@ class Machine:
                 await self.hold.wait()
             return word
 
-        await dead.session._writer.settle()
+        await dead.session._writer.flush()
         folder = self.folder / f"after {len(list(self.folder.iterdir()))}"
         await asyncio.to_thread(folder.mkdir)
         await dead.shaky.store.snapshot(folder / DATABASE_NAME)
@@ -62,7 +62,7 @@ class Machine:
         try:
             tools = replace(tool("act", work), scope=scope), tool("look", work, read_only=True)
             stage = Stage(Shaky(store), *turns, tools=tools)
-            stage.session = session = await reopened(store, dead.session.record.id, stage.session._setup)
+            stage.session = session = await reopen_session(store, dead.session.record.id, stage.session._setup)
             session.subscribe(on_event=stage.events.append)
             yield stage, session
             if dies:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, SecretStr, ValidationError
 
 from desktop_agent.faces.provider_face import Provider
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.storage.json_form import message_text, read_message
+from desktop_agent.storage.json_form import message_to_json, read_message
 from desktop_agent.vocabulary.blocks import (
     Citation,
     Image,
@@ -29,7 +29,7 @@ from desktop_agent.vocabulary.blocks import (
 from desktop_agent.vocabulary.conduct.hooks import Hooks
 from desktop_agent.vocabulary.conduct.limits import Limits
 from desktop_agent.vocabulary.errors import ImageRefused, WrongUse
-from desktop_agent.vocabulary.images import Base64Source, ImageDetail, UrlSource, media_type_of
+from desktop_agent.vocabulary.images import Base64Source, ImageDetail, UrlSource, detect_media_type
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.options import AgentOptions
 from desktop_agent.vocabulary.provider_events import ContentDelta, MessageDelta, StopReason, UsageUpdate
@@ -85,7 +85,7 @@ RESULT = ToolResult(
 @pytest.mark.parametrize("block", [Text(text="a\ud800ü\x00", citations=(Citation(url="u", start=0),)), CALL, RESULT])
 def test_content_blocks__are_frozen_and_json_loses_nothing(block: BaseModel) -> None:
     message = Message.user_with_blocks([block])
-    assert back(message_text(message)) == message
+    assert back(message_to_json(message)) == message
     assert is_frozen(block)
 
 
@@ -107,12 +107,12 @@ def test_content_blocks__a_result_says_how_the_call_ended_and_that_is_what_makes
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])
 def test_image__four_formats_are_told_by_their_content_and_never_by_their_name(kind: str) -> None:
     data = picture(kind)
-    assert media_type_of(data) == f"image/{kind.lower()}"
+    assert detect_media_type(data) == f"image/{kind.lower()}"
     message = Message.user_with_file("?", data, "lies.pdf")
     (image,) = (block for block in message.blocks if isinstance(block, Image))
     assert isinstance(image.source, Base64Source)
     assert (image.source.media_type, base64.b64decode(image.source.data)) == (f"image/{kind.lower()}", data)
-    assert back(message_text(message)) == message
+    assert back(message_to_json(message)) == message
 
 
 def test_image__what_is_none_of_them_is_refused_whatever_it_is_called() -> None:
@@ -167,7 +167,7 @@ STATES: list[tuple[str, dict[str, Any]]] = [
 def test_thinking__what_is_shown_and_the_opaque_state_survive_unchanged(provider: str, metadata: dict) -> None:
     thought = Thinking(text="What the API chose to show.", provider=provider, metadata=metadata)
     message = Message(role=Role.ASSISTANT, blocks=(thought,))
-    kept = back(message_text(message))
+    kept = back(message_to_json(message))
     assert kept == message
     assert isinstance(kept.blocks[0], Thinking)
     assert list(kept.blocks[0].metadata.items()) == list(metadata.items())  # byte for byte: their order too
@@ -181,7 +181,7 @@ def test_unknown_block__of_another_version_is_kept_and_comes_out_as_it_went_in()
     newer["blocks"].append(raw)
     message = back(json.dumps(newer))
     assert message.blocks == (Text(text="a"), Unknown(raw=raw))
-    assert back(message_text(message)) == message
+    assert back(message_to_json(message)) == message
 
 
 def test_unknown_block__of_a_provider_stands_in_the_answer_and_in_the_transcript() -> None:

@@ -253,8 +253,8 @@ async def test_user_message_returned__when_it_is_handed_back(tmp_path: Path) -> 
 
 
 async def test_answer_awaited__counts_on_until_the_first_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hearing, "FIRST_WORD_AFTER", 0.01)
-    monkeypatch.setattr(hearing, "NEXT_WORD_AFTER", 0.01)
+    monkeypatch.setattr(hearing, "FIRST_NOTICE_AFTER", 0.01)
+    monkeypatch.setattr(hearing, "NOTICE_INTERVAL", 0.01)
     release = asyncio.Event()
     desk = Desk(Turn(Wait(release), ContentDelta("Hi")))
     running = desk.start()

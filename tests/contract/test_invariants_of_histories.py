@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from desktop_agent.agent.conduct.guards import Guards
-from desktop_agent.conversation.compacted import as_sent
-from desktop_agent.conversation.repair import repaired
+from desktop_agent.conversation.compacted import compacted_view
+from desktop_agent.conversation.repair import normalised_history
 from desktop_agent.faces.provider_face import Provider
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.vocabulary.blocks import Summary, Text, Thinking, ToolResult
@@ -81,9 +81,9 @@ def test_invariant_10__repair_is_idempotent_and_changes_nothing_that_is_whole() 
     answer = Message(role=Role.ASSISTANT, blocks=(call("1", "look"), call("2", "look")))
     results = Message.tool_results([ToolResult(tool_use_id="2", content=(Text(text="b"),))])
     broken = (Message.user("a"), results, answer, results, Message.user("c"), answer)
-    once = repaired(broken)
+    once = normalised_history(broken)
     results_follow_calls(once)
-    assert repaired(once) == once
+    assert normalised_history(once) == once
     assert " ".join(message.role for message in once) == "user assistant tool user assistant tool"
 
 
@@ -96,7 +96,7 @@ async def test_invariant_10__what_a_provider_said_goes_back_to_it_as_it_was(dial
         assert thoughts
         async with await Provider.create(MODELS[dialect], "k", dialect=dialect, base_url=server.root) as provider:
             for _ in range(2):
-                await provider.complete((*repaired(history), Message.user("and now?")))
+                await provider.complete((*normalised_history(history), Message.user("and now?")))
         first, second = (request.body for request in server.requests[-2:])
     assert first == second
     assert [block for message in history for block in message.blocks if isinstance(block, Thinking)] == thoughts
@@ -114,7 +114,7 @@ def test_invariant_11__no_place_of_a_cut_splits_a_group() -> None:
     ]
     for kept in history:
         summary = Message(role=Role.SYSTEM, blocks=(Summary(text="s", first_kept_id=kept.id),))
-        results_follow_calls([each for each in as_sent([*history, summary]) if each.role is not Role.SYSTEM])
+        results_follow_calls([each for each in compacted_view([*history, summary]) if each.role is not Role.SYSTEM])
 
 
 class Adversary(ScriptedProvider):

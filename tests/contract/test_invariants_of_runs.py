@@ -8,7 +8,7 @@ import pytest
 
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.permissions.gate import Allowed
-from desktop_agent.permissions.standing import Standing
+from desktop_agent.permissions.standing import PermissionPolicy
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.blocks import Outcome, ToolResult
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
@@ -137,19 +137,19 @@ async def test_invariant_4__a_deny_rule_or_a_deeper_nesting_never_enlarges_what_
     ]
     uses = (call("1", "act"), ACT), (call("2", "look"), LOOK)
 
-    async def allowed(standing: Standing) -> set[str]:
+    async def allowed(standing: PermissionPolicy) -> set[str]:
         verdicts = {use.id: await standing.verdict(use, about) for use, about in uses}
         return {use_id for use_id, verdict in verdicts.items() if isinstance(verdict, Allowed)}
 
     denies = [rule for rule in rules if rule.effect is RuleEffect.DENY]
     for some in itertools.combinations(rules, 2):
-        standing = Standing(some)
+        standing = PermissionPolicy(some)
         may = await allowed(standing)
         for more in (*rules, *denies):
             assert await allowed(standing.nested(rules=(more,))) <= may
             assert await allowed(standing.nested(rules=(more,)).nested(rules=rules[-1:])) <= may
         for deny in denies:
-            assert await allowed(Standing((*some, deny))) <= may
+            assert await allowed(PermissionPolicy((*some, deny))) <= may
 
 
 async def test_invariant_5__results_in_call_order_and_changes_alone() -> None:

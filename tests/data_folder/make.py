@@ -23,7 +23,7 @@ from typing import Any
 from PIL import Image as Picture
 
 from desktop_agent.engine.engine import Engine, RunDefaults
-from desktop_agent.engine.mcp.seen_tools import SeenTools
+from desktop_agent.engine.mcp.seen_tools import ToolDigestStore
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_parts.setup import SessionSetup
 from desktop_agent.providers.demo.server import DemoServer, demo_endpoint
@@ -63,8 +63,8 @@ from desktop_agent.vocabulary.tool_calls import (
 )
 from desktop_agent.vocabulary.usage import Usage
 from tests.data_folder.reading import DATABASE, EXPECTED, GARDEN, KEPT, described
-from ui.look.theme import Reading
-from ui.shell.kept_look import WindowFile, keep_look
+from ui.look.theme import ReadingStyle
+from ui.shell.kept_look import WindowStateFile, save_appearance
 
 DIALECTS: tuple[Dialect, ...] = ("openai-chat", "openai-responses", "anthropic", "gemini")
 FAR = datetime(2200, 1, 1, tzinfo=UTC)
@@ -190,11 +190,11 @@ def rules(session: Session) -> None:
             (RuleEffect.ASK, "read_file", RuleScope.WORKSPACE, PathPattern(prefix=f"{GARDEN}/diary")),
         )
     ):
-        session.standing.add(
+        session.permission_policy.add(
             Rule(id=f"rule-{number}", effect=effect, tool=tool, scope=scope, pattern=pattern, trusts=number == 5)
         )
-    session.standing.add(Rule(id="gone", effect=RuleEffect.ALLOW, tool="move_file", scope=RuleScope.ALWAYS))
-    session.standing.revoke("gone")
+    session.permission_policy.add(Rule(id="gone", effect=RuleEffect.ALLOW, tool="move_file", scope=RuleScope.ALWAYS))
+    session.permission_policy.revoke("gone")
 
 
 def clear_garden() -> None:
@@ -241,9 +241,9 @@ async def conduct(engine: Storyteller) -> None:
     session.modes.set_by_person("careful")
     await engine.tell(session, "And water.", Turn(write("w4", "water.txt")), Turn(ContentDelta("It is denied.")))
     session.policies.install("kind", "Be kind.", scope="persistent", precedence=5, trigger=PolicyTrigger(word="rose"))
-    session.standing.mark(UntrustedSource("mcp", "Tools", "tools"))
-    session.standing.lift()
-    session.standing.mark(UntrustedSource("web", "example.org"))
+    session.permission_policy.mark_untrusted(UntrustedSource("mcp", "Tools", "tools"))
+    session.permission_policy.lift_suspension()
+    session.permission_policy.mark_untrusted(UntrustedSource("web", "example.org"))
     await session.close()
 
     session = engine.begin("A specialist and a question")
@@ -276,10 +276,10 @@ async def conduct(engine: Storyteller) -> None:
     session = engine.begin("In the trash")
     await engine.tell(session, "Away with it.", Turn(ContentDelta("Gone.")))
     await session.close()
-    now = conversations._now
-    conversations._now = lambda: int(FAR.timestamp() * 1_000_000)
+    now = conversations._now_microseconds
+    conversations._now_microseconds = lambda: int(FAR.timestamp() * 1_000_000)
     await engine.delete_conversation(session.record.id)
-    conversations._now = now
+    conversations._now_microseconds = now
 
 
 async def left_in_the_middle(engine: Storyteller) -> list[Session]:
@@ -325,9 +325,9 @@ async def other_files(engine: Storyteller, folder: Path) -> None:
         await engine.connections.models(dialect, refresh=True)
     vendor = engine.prices.models()[0].vendor
     await engine.prices.change(vendor, "demo", Price(input=1.5, output=6.0))
-    await SeenTools(folder).swap("tools", {"look": "digest", "delete": "another"})
-    reading = Reading(font="Serif", size=12, line_width=900, is_compact=True)
-    keep_look(WindowFile(folder), "dark", 120, reading, enter_sends=False)
+    await ToolDigestStore(folder).exchange("tools", {"look": "digest", "delete": "another"})
+    reading = ReadingStyle(font="Serif", size=12, line_width=900, is_compact=True)
+    save_appearance(WindowStateFile(folder), "dark", 120, reading, enter_sends=False)
 
 
 async def make(folder: Path, kept: Path) -> None:
@@ -340,7 +340,7 @@ async def make(folder: Path, kept: Path) -> None:
     await conduct(engine)
     await other_files(engine, folder)
     left = await left_in_the_middle(engine)
-    await asyncio.gather(*(session.settle() for session in left))
+    await asyncio.gather(*(session.flush() for session in left))
     shutil.copytree(folder, kept, ignore=shutil.ignore_patterns("locks", "*.lock", f"{DATABASE}*"))
     await engine.store.snapshot(kept / DATABASE)
     for session in left:

@@ -22,16 +22,16 @@ from desktop_agent.conversation.items import (
     UserItem,
 )
 from desktop_agent.engine.engine import Engine
-from desktop_agent.engine.mcp.seen_tools import SeenTools
+from desktop_agent.engine.mcp.seen_tools import ToolDigestStore
 from desktop_agent.engine.session import Session
 from desktop_agent.permissions.gate import strictness
-from desktop_agent.storage.listings_file import ListingsFile
+from desktop_agent.storage.listings_file import ModelListingsFile
 from desktop_agent.storage.records import ConversationRecord, Draft
 from desktop_agent.vocabulary.blocks import Block, Image, ServerStep, Summary, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.vocabulary.images import StoredSource
 from desktop_agent.vocabulary.messages import Message
 from tests.frame.patience import PATIENCE
-from ui.shell.kept_look import WindowFile, kept_enter_sends, kept_look
+from ui.shell.kept_look import WindowStateFile, load_appearance, load_enter_sends
 
 HERE = Path(__file__).parent
 KEPT = HERE / "kept"
@@ -132,7 +132,7 @@ async def branches(folder: Path, leaves: dict[str, list[str]]) -> dict[str, Any]
                 await engine.store.update_conversation(id_, head_message_id=leaf)
                 messages = (await engine.store.load(id_)).messages
                 found[id_]["ends"][leaf] = [await message(engine, each) for each in messages]
-        rows, _ = await engine.store.about_calls(limit=10_000)
+        rows, _ = await engine.store.load_call_entries(limit=10_000)
         found["decided"] = dict(Counter(each.envelope.event.type for each in rows))
     return found
 
@@ -183,13 +183,13 @@ async def opened(folder: Path) -> dict[str, Any]:
         records = await engine.store.list_conversations()
         found["list"] = [listed(each) for each in records]
         found["trash"] = [listed(each) for each in await engine.store.list_conversations(in_trash=True)]
-        broken = [(each.conversation_id, each.waits) for each in await engine.left_open()]
+        broken = [(each.conversation_id, each.waits_for_approval) for each in await engine.interrupted_conversations()]
         found["broken off"] = sorted(broken)
         sessions = [await engine.session(each.id) for each in records]
         found["sessions"] = {session.record.id: await seen(engine, session) for session in sessions}
-        found["asked again"] = [await asked_again(each) for each in sessions if each.resumable]
+        found["asked again"] = [await asked_again(each) for each in sessions if each.can_resume]
     async with opening(folder) as engine:
-        found["broken off later"] = len(await engine.left_open())
+        found["broken off later"] = len(await engine.interrupted_conversations())
         found["notices later"] = len(engine.notices)
         sessions = [await engine.session(each.id) for each in await engine.store.list_conversations()]
         found["messages later"] = {session.record.id: len(session.history) for session in sessions}
@@ -217,11 +217,11 @@ def rule_words(rule: Any) -> dict[str, Any]:
 
 async def seen(engine: Engine, session: Session) -> dict[str, Any]:
     """One conversation as it opens."""
-    usage, oversight, checkpoints = session.usage, engine.oversight, session.checkpoints
+    usage, oversight, checkpoints = session.usage, engine.permission_inspector, session.checkpoints
     assert checkpoints is not None
-    await checkpoints.show()
+    await checkpoints.publish_saved_calls()
     id_ = session.record.id
-    verdicts = [strictness(await oversight.would_be_asked(id_, name, given)) for name, given in CALLS]
+    verdicts = [strictness(await oversight.verdict_for(id_, name, given)) for name, given in CALLS]
     return {
         "title": session.record.title,
         "messages": len(session.history),
@@ -230,11 +230,11 @@ async def seen(engine: Engine, session: Session) -> dict[str, Any]:
         "policies": [each.model_dump(mode="json") for each in session.policies.list()],
         "queue": [[each.id, each.message.text, len(each.message.blocks), each.when] for each in session.queue.entries],
         "verdicts": [VERDICTS[each] for each in verdicts],
-        "outside": [[each.kind, each.name, each.id] for each in session.standing.taint.outsiders],
-        "trusted": [[each.kind, each.name, each.id] for each in session.standing.taint.trusted],
+        "outside": [[each.kind, each.name, each.id] for each in session.permission_policy.untrusted_content.sources],
+        "trusted": [[each.kind, each.name, each.id] for each in session.permission_policy.untrusted_content.trusted],
         "tokens": usage and [usage.input_tokens, usage.output_tokens, usage.cost],
         "saved files": len(await checkpoints.list()),
-        "goes on": session.resumable,
+        "goes on": session.can_resume,
     }
 
 
@@ -278,9 +278,9 @@ async def settings(folder: Path) -> dict[str, Any]:
     """Everything else that the person set, or was writing."""
     async with opening(folder) as engine:
         records = await engine.store.list_conversations()
-        theme, zoom, reading = kept_look(WindowFile(folder))
+        theme, zoom, reading = load_appearance(WindowStateFile(folder))
         # Not by asking for models: that asks their servers.
-        listings = await ListingsFile(folder).load()
+        listings = await ModelListingsFile(folder).load()
         model = engine.connections.known_model("openai-chat", "demo")
         price = model.price if model else None
         return {
@@ -288,9 +288,9 @@ async def settings(folder: Path) -> dict[str, Any]:
             "drafts": [await draft(engine, id_) for id_ in (None, *(each.id for each in records))],
             "models": {name: [model.id for model in each.models] for name, each in listings.items()},
             "price": price and [price.input, price.output],
-            "tools": await SeenTools(folder).swap("tools", {}),
+            "tools": await ToolDigestStore(folder).exchange("tools", {}),
             "window": [theme, zoom, reading.font, reading.size, reading.line_width, reading.is_compact],
-            "enter sends": kept_enter_sends(WindowFile(folder)),
+            "enter sends": load_enter_sends(WindowStateFile(folder)),
         }
 
 

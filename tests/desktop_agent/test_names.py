@@ -114,4 +114,4 @@ def test_all_events_errors_decisions_and_steps_are_public() -> None:
 
 def test_what_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        desktop_agent.nothing  # noqa: B018
+        desktop_agent.not_found  # noqa: B018

@@ -58,9 +58,9 @@ class Trial(Office):
     async def play(self) -> "Trial":
         self.session = session = self.new_session()
         for rule in self.rules:
-            session.standing.add(rule)
+            session.permission_policy.add(rule)
         if self.edits:
-            session.standing.set_mode(ACCEPT_EDITS_MODE)
+            session.permission_policy.set_mode(ACCEPT_EDITS_MODE)
         self.prepare(session)
         await self.see_through(session)
         return self

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from desktop_agent.permissions.approvals import Approval
 from desktop_agent.permissions.shell.bundles import BUNDLES
-from desktop_agent.storage.json_form import read_rule, read_rule_in_part, rule_text
+from desktop_agent.storage.json_form import read_rule, read_rule_partially, rule_to_json
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
 from desktop_agent.vocabulary.conduct.rules import (
     CommandsPattern,
@@ -205,7 +205,7 @@ async def test_what_a_bundle_does_not_name_is_asked_about(trick: str, tmp_path: 
     async with Trial(tmp_path, run(BAITS[which], BAIT), run(line), person=granting(is_bundle)) as trial:
         (trial.work / "a").write_text("x")
         await trial.play()
-        (rule,) = trial.session.standing.rules
+        (rule,) = trial.session.permission_policy.rules
         assert is_bundle(rule)
         assert BAIT in trial.started
         trial.assert_held_back()
@@ -237,7 +237,7 @@ async def test_with_the_network_a_bundle_allows_nothing(tmp_path: Path) -> None:
 async def test_after_something_from_outside_a_bundle_is_asked_about(tmp_path: Path) -> None:
     async with Trial(tmp_path, run("git log")) as trial:
         trial.rules = (allows("run_command", READ_ONLY),)
-        trial.prepare = lambda session: session.standing.mark(UntrustedSource("web", "evil.example"))
+        trial.prepare = lambda session: session.permission_policy.mark_untrusted(UntrustedSource("web", "evil.example"))
         await trial.play()
         trial.assert_held_back()
 
@@ -254,13 +254,13 @@ async def test_one_of_a_bundle_that_is_forbidden_stays_so(effect: RuleEffect, tm
 
 @pytest.mark.parametrize("beginnings", [[], [[]], [["git", "status"], []], [[1]], "git", None])
 async def test_a_stored_rule_whose_list_is_empty_or_none_allows_nothing(beginnings: object, tmp_path: Path) -> None:
-    whole = json.loads(rule_text(allows("run_command", READ_ONLY)))
+    whole = json.loads(rule_to_json(allows("run_command", READ_ONLY)))
     whole["pattern"]["beginnings"] = beginnings
     with pytest.raises(ValidationError):
         Rule.model_validate(whole)
     assert read_rule(json.dumps(whole)) is None
-    assert read_rule_in_part(json.dumps(whole), "x") is None
-    denying = read_rule_in_part(json.dumps({**whole, "effect": "deny"}), "x")
+    assert read_rule_partially(json.dumps(whole), "x") is None
+    denying = read_rule_partially(json.dumps({**whole, "effect": "deny"}), "x")
     async with Trial(tmp_path, run("ls")) as trial:
         assert denying is not None
         trial.rules = (allows("run_command"), denying)

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from desktop_agent.tools.commands.confinement import offered
+from desktop_agent.tools.commands.confinement import available_sandbox
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.tools.workspace import Workspace
@@ -77,9 +77,9 @@ class Confined(Trial):
 
 @pytest.mark.parametrize("trick", LINES)
 async def test_what_is_confined_stays_so(trick: str, tmp_path: Path, home: Path) -> None:
-    if not await asyncio.to_thread(lambda: offered().name):
+    if not await asyncio.to_thread(lambda: available_sandbox().name):
         pytest.skip("this system confines no commands")
-    if "signals" in trick and offered().name != "bubblewrap":
+    if "signals" in trick and available_sandbox().name != "bubblewrap":
         pytest.skip("only namespaces keep signals in on every kernel")
     listener = socket.create_server(("127.0.0.1", 0))
     listener.setblocking(False)
@@ -100,7 +100,7 @@ async def test_what_is_confined_stays_so(trick: str, tmp_path: Path, home: Path)
             await trial.play()
             shown = trial.cards[0].preview
             assert isinstance(shown, CommandPreview)
-            assert (shown.line, shown.confinement) == (line, offered().title(()))
+            assert (shown.line, shown.confinement) == (line, available_sandbox().title(()))
             assert SECRET not in str(trial.result().content)
         with pytest.raises(BlockingIOError):
             listener.accept()

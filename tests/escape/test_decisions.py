@@ -146,7 +146,7 @@ class TestArguments:
 
 def with_hooks(hooks: Hooks):
     def prepare(session) -> None:
-        session._setup = session._making._setup = replace(session._setup, hooks=hooks)
+        session._setup = session._run_factory._setup = replace(session._setup, hooks=hooks)
 
     return prepare
 
@@ -183,7 +183,7 @@ class TestAnswers:
             trial.person = person
             await trial.play()
             trial.assert_held_back()
-            assert trial.session.standing.rules == ()
+            assert trial.session.permission_policy.rules == ()
 
     async def test_an_answer_to_one_card_is_none_to_another(self, tmp_path: Path) -> None:
         async with Trial(tmp_path, run("ls", BAIT), run("touch pwned")) as trial:
@@ -279,7 +279,7 @@ class TestReach:
         async with Trial(tmp_path, write("a")) as trial:
 
             def person(_: Approval) -> Decision:
-                trial.session.standing.set_mode(PLAN_MODE)
+                trial.session.permission_policy.set_mode(PLAN_MODE)
                 return AllowOnce()
 
             trial.person = person
@@ -293,7 +293,7 @@ class TestReach:
             trial.engine.connections._providers["e"]._turns += [Turn()]
 
             def prepare(session) -> None:
-                session._setup = session._making._setup = replace(session._setup, specialists=lambda: (digger,))
+                session._setup = session._run_factory._setup = replace(session._setup, specialists=lambda: (digger,))
 
             trial.prepare = prepare
             await trial.play()
@@ -319,7 +319,7 @@ class TestAgain:
             session.send(Message.user("go"))
             await card(session)
             (first,) = session.approvals.open_approvals
-            await session._writer.settle()
+            await session._writer.flush()
             await trial.engine.store.snapshot(after / "data" / DATABASE_NAME)
             async with Trial(after) as again:
                 again.session = session_again = await again.engine.session(session.record.id)
@@ -369,12 +369,12 @@ class TestTaint:
 
             def mark(event) -> None:
                 if isinstance(event.event, ToolStarted) and event.event.id == "again":
-                    trial.session.standing.mark(PAGE)
+                    trial.session.permission_policy.mark_untrusted(PAGE)
 
             trial.prepare = lambda session: session.subscribe(on_event=mark) and None
             await trial.play()
             trial.assert_held_back()
-            assert trial.session.standing.taint.outsiders == (PAGE,)
+            assert trial.session.permission_policy.untrusted_content.sources == (PAGE,)
 
     async def test_trust_in_one_site_is_none_in_the_next(self, tmp_path: Path) -> None:
         async with Trial(tmp_path, run("ls")) as trial:
@@ -382,7 +382,7 @@ class TestTaint:
 
             def prepare(session) -> None:
                 session.standing.mark(UntrustedSource("web", "docs.example.org"))
-                session.standing.lift()
+                session.standing.lift_suspension()
                 session.standing.mark(PAGE)
 
             trial.prepare = prepare

@@ -244,9 +244,9 @@ class Swapper:
         self.real.mkdir()
         self.link.symlink_to(ground / "outside")
         self.stop = threading.Event()
-        self.thread = threading.Thread(target=self.swap)
+        self.thread = threading.Thread(target=self.exchange)
 
-    def swap(self) -> None:
+    def exchange(self) -> None:
         while not self.stop.is_set():
             for each in (self.real, self.link):
                 try:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.permissions.approvals import Approval
-from desktop_agent.permissions.rule_words import in_words
+from desktop_agent.permissions.rule_words import describe_rule
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
 from desktop_agent.vocabulary.conduct.rules import CommandPattern, CommandsPattern, RuleEffect
@@ -59,7 +59,7 @@ class TestFolders:
         async with Trial(tmp_path, *uses) as trial:
             prepared(trial.work)
             await trial.play()
-            assert [str(in_words(each.proposals[0])) for each in trial.cards] == [
+            assert [str(describe_rule(each.proposals[0])) for each in trial.cards] == [
                 "commands that begin with “ls”, in the folder scratch of the workspace",
                 "commands that begin with “ls”, in the top folder of the workspace",
             ]
@@ -98,7 +98,7 @@ class TestFolders:
         async with Trial(tmp_path, run("cd scratch && ls", BAIT), run("ls", folder="scratch")) as trial:
             prepared(trial.work)
             await trial.play()
-            assert str(in_words(trial.cards[0].proposals[0])) == (
+            assert str(describe_rule(trial.cards[0].proposals[0])) == (
                 "commands that begin with “ls”, in the folder scratch of the workspace"
             )
             assert trial.asked == [BAIT]
@@ -225,7 +225,7 @@ class TestNetwork:
 
             def person(approval: Approval) -> Decision:
                 if approval.tool_use.id == "l1":
-                    trial.session.standing.lift()
+                    trial.session.permission_policy.lift_suspension()
                 return Deny() if approval.tool_use.id == ATTACK else AllowOnce()
 
             trial.person = person

@@ -157,7 +157,7 @@ async def test_a_line_behind_an_allowed_command_is_asked_about(trick: str, tmp_p
     async with Trial(tmp_path, run(bait, BAIT), run(line)) as trial:
         (trial.work / "a").write_text("x")
         await trial.play()
-        (rule,) = trial.session.standing.rules
+        (rule,) = trial.session.permission_policy.rules
         assert is_for_more_than_this(rule)
         trial.assert_held_back()
         assert trial.asked == [BAIT, ATTACK]

@@ -161,7 +161,7 @@ async def test_the_same_words_with_harmless_options_run_unasked(bait: str, tmp_p
     line = f"{bait} {more.get(bait, '-v -- src/*.py')}"
     async with Trial(tmp_path, run(bait, BAIT), run(line)) as trial:
         await trial.play()
-        (rule,) = trial.session.standing.rules
+        (rule,) = trial.session.permission_policy.rules
         assert is_for_more_than_this(rule)
         assert (trial.asked, trial.started) == ([BAIT], [BAIT, ATTACK])
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.tools.commands.confinement import offered
+from desktop_agent.tools.commands.confinement import available_sandbox
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.conduct.modes import PLAN_MODE
 from desktop_agent.vocabulary.conduct.rules import CommandPattern, PathPattern
@@ -103,7 +103,7 @@ async def test_no_folder_is_moved_to_where_a_program_looks(target: str, tmp_path
 
 async def test_plan_mode_denies_it(tmp_path: Path) -> None:
     async with Trial(tmp_path, write(".envrc")) as trial:
-        trial.prepare = lambda session: session.standing.set_mode(PLAN_MODE)
+        trial.prepare = lambda session: session.permission_policy.set_mode(PLAN_MODE)
         await trial.play()
         trial.assert_refused()
 
@@ -162,7 +162,7 @@ async def test_what_the_next_build_runs_is_asked_about_after_content_from_outsid
         if way == "rule for the folder":
             trial.rules = (allows("write_file", PathPattern(prefix=trial.work.as_posix())),)
         if tainted:
-            trial.prepare = lambda session: session.standing.mark(PAGE)
+            trial.prepare = lambda session: session.permission_policy.mark_untrusted(PAGE)
         await trial.play()
         assert "first" in trial.started
         if not tainted:
@@ -178,7 +178,7 @@ async def test_who_trusts_what_came_in_is_asked_about_builds_all_the_same(tmp_pa
 
         def prepare(session) -> None:
             session.standing.mark(PAGE)
-            session.standing.lift()
+            session.standing.lift_suspension()
 
         trial.prepare = prepare
         await trial.play()
@@ -211,7 +211,7 @@ async def test_no_allowed_command_writes_it_by_name(path: str, line: str, tmp_pa
 
 @pytest.mark.parametrize("more", [" #;git stash", " -k 'x;git checkout y' -k test"])
 async def test_words_of_git_that_run_no_git_open_none_to_an_allowed_test(more: str, tmp_path: Path) -> None:
-    if not await asyncio.to_thread(lambda: offered().name == "bubblewrap"):
+    if not await asyncio.to_thread(lambda: available_sandbox().name == "bubblewrap"):
         pytest.skip("only bubblewrap keeps a file from a command that may write around it")
     line = "python3 -m unittest -q"
     async with Trial(tmp_path, run(line, BAIT), run(f"{line}{more}")) as trial:

@@ -16,7 +16,7 @@ from desktop_agent.vocabulary.conduct.specialists import Specialist
 from desktop_agent.vocabulary.engine_events import ApprovalRequested, ApprovalResolved, Event, ToolStarted
 from desktop_agent.vocabulary.mcp.servers import McpServer
 from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.preferences import Mcp
+from desktop_agent.vocabulary.preferences import McpPreferences
 from desktop_agent.vocabulary.tool_calls import AllowOnce, Deny, ToolClass
 from tests.desktop_agent.engine.mcp.stand import own
 from tests.desktop_agent.engine.mcp.test_servers import engine_with
@@ -55,18 +55,18 @@ class Play:
 
     async def set_up(self, *servers: McpServer) -> None:
         preferences = self.engine.preferences
-        await self.engine.change_preferences(preferences.model_copy(update={"mcp": Mcp(servers=servers)}))
+        await self.engine.change_preferences(preferences.model_copy(update={"mcp": McpPreferences(servers=servers)}))
 
     async def change(self, **fields: object) -> None:
         (server,) = self.engine.preferences.mcp.servers
         await self.set_up(server.model_copy(update=fields))
 
-    async def with_word(self, word: ToolClass) -> None:
+    async def with_tool_class_override(self, word: ToolClass) -> None:
         """The person says what the tool does."""
         (server,) = self.engine.preferences.mcp.servers
         listed = self.engine.mcp.state("own", self.work).tools
         (tool,) = [each for each in listed if each.name == "turn"]
-        await self.set_up(server.with_word("turn", tool.digest, word))
+        await self.set_up(server.with_tool_class_override("turn", tool.digest, word))
 
     async def describe(self, **about: object) -> None:
         (self.work / "turn.json").write_text(json.dumps(about))
@@ -160,11 +160,11 @@ async def test_what_the_person_says_changes_something_is_asked_about_though_it_w
     async with engine_with(tmp_path / "data", own("turns"), turns=(Turn(*uses), Turn())) as engine:
         play = Play(engine, tmp_path / "work")
         await engine.mcp.test("own", play.work)
-        await play.with_word(ToolClass.READ_ONLY)
+        await play.with_tool_class_override(ToolClass.READ_ONLY)
         await play.change(effects=frozenset())
         await play.asked()
         assert [each.tool_use_id for each in play.of(ApprovalRequested)] == ["first"]
-        await play.with_word(ToolClass.MUTATING)
+        await play.with_tool_class_override(ToolClass.MUTATING)
         await until(lambda: len(play.session.approvals.open_approvals) == 2)
         first, attack = play.session.approvals.open_approvals
         play.session.approvals.answer(first.approval_id, AllowOnce())
@@ -181,7 +181,7 @@ async def test_a_specialist_has_no_tool_that_is_gone(way, tmp_path):
     async with engine_with(tmp_path / "data", own("turns"), turns=turns) as engine:
         play = Play(engine, tmp_path / "work")
         session = play.session
-        session._setup = session._making._setup = replace(session._setup, specialists=lambda: (digger,))
+        session._setup = session._run_factory._setup = replace(session._setup, specialists=lambda: (digger,))
         await play.asked()
         (card,) = session.approvals.open_approvals
         assert card.agent_path == ("digger",)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.network.fetching import Patience, Way
+from desktop_agent.network.fetching import Connector, FetchTimeouts
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.tools.web.fetch_page import fetch_page
-from desktop_agent.tools.web.fetching import Bounds
+from desktop_agent.tools.web.fetching import FetchLimits
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
 from desktop_agent.vocabulary.conduct.rules import HostPattern, Rule
 from desktop_agent.vocabulary.tool_calls import AllowOnce, Decision
@@ -26,8 +26,8 @@ class Net:
 
     def __init__(self, names: Names | None = None) -> None:
         self.names, self.detour = names or Names(), Detour()
-        bounds = Bounds(wire=10_000, plain=100_000, patience=Patience(connect=5, idle=2, total=5))
-        self.page = fetch_page(frozenset, way=Way(self.names, self.detour), bounds=bounds)
+        bounds = FetchLimits(wire=10_000, plain=100_000, patience=FetchTimeouts(connect=5, idle=2, total=5))
+        self.page = fetch_page(frozenset, way=Connector(self.names, self.detour), bounds=bounds)
 
     def registry(self, *_: object) -> ToolRegistry:
         return ToolRegistry((self.page,))

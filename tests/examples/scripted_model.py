@@ -2,7 +2,7 @@
 
 import re
 
-from desktop_agent.providers.demo.question import Question
+from desktop_agent.providers.demo.question import ReceivedRequest
 from desktop_agent.providers.demo.script import Break, Call, Say, Script, Step, Think
 
 _SUM = re.compile(r"(\d+) ([+-]) (\d+)")
@@ -15,11 +15,11 @@ class ScriptedModel:
     def __init__(self) -> None:
         self._broke = False
 
-    def play(self, question: Question) -> Script:
+    def play(self, question: ReceivedRequest) -> Script:
         script = self._answer(question)
         return tuple(step for step in script if question.reasons or not isinstance(step, Think))
 
-    def _answer(self, question: Question) -> tuple[Step, ...]:
+    def _answer(self, question: ReceivedRequest) -> tuple[Step, ...]:
         text = question.text
         if question.answered:
             # Dialects without a field for it say in words that a call failed; notes of the runtime come first.
@@ -38,7 +38,7 @@ class ScriptedModel:
             return (Say('{"name": "Paris", "river": "Seine"}'),)
         return self._with_tools(question) or (Think("Somebody greets me."), Say(_greeting(text)))
 
-    def _with_tools(self, question: Question) -> tuple[Step, ...]:
+    def _with_tools(self, question: ReceivedRequest) -> tuple[Step, ...]:
         tools = question.tools or ()
         if "Ask the accountant" in question.text and "accountant" in tools:
             return (Call("accountant", {"task": question.text.partition(":")[2].strip()}),)

@@ -88,7 +88,7 @@ class FirstDay(Trial):
             given["hosts"] = list(call.hosts)
         return ToolUse(id=str(call.number), name=call.tool, input=given)
 
-    async def live(self) -> dict[str, list[int]]:
+    async def client(self) -> dict[str, list[int]]:
         """One day; the numbers of the calls that were asked about, that started, and that ended otherwise."""
         self.lay_out()
         self.events.clear()
@@ -118,7 +118,7 @@ class FirstDay(Trial):
 
     def begin(self, session: Session) -> None:
         setup = replace(session._setup, tools_for=self.tools, limits=lambda: Limits(tool_iterations=400))
-        session._setup = session._making._setup = setup
+        session._setup = session._run_factory._setup = setup
 
     def tools(self, *_: object) -> ToolRegistry:
         made = builtin_tools(Workspace(self.work), "all", (self.folder,))
@@ -130,7 +130,7 @@ class FirstDay(Trial):
         if call.dangerous:
             return Deny()
         if "came into this conversation" in card.reason:
-            self.session.standing.lift()
+            self.session.permission_policy.lift_suspension()
             return AllowForConversation()
         here = [each for each in card.proposals if each.scope is RuleScope.WORKSPACE]
         # Of what comes from outside they trust what they allow from now on.
@@ -158,7 +158,7 @@ def texts(numbers: list[int]) -> Iterator[str]:
 async def two_days(folder: Path) -> dict[str, Any]:
     page = sending(answer(b"<p>Words.</p>", content_type="text/html"))
     async with RawServer(page) as server, FirstDay(folder, server) as day:
-        return {"first": await day.live(), "second": await day.live()}
+        return {"first": await day.client(), "second": await day.client()}
 
 
 if __name__ == "__main__":

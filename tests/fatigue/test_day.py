@@ -82,7 +82,7 @@ class Day(Trial):
 
     def begin(self, session: Session) -> None:
         setup = replace(session._setup, tools_for=self.tools, specialists=lambda: (REVIEWER,), limits=limits)
-        session._setup = session._making._setup = setup
+        session._setup = session._run_factory._setup = setup
 
     def decide(self, card: Approval) -> Decision:
         step = self.steps[card.tool_use.id]
@@ -90,7 +90,7 @@ class Day(Trial):
             return Deny()
         if "came into this conversation" in card.reason:
             # They read the pages, and trust the sites; the question is thereby answered.
-            self.session.standing.lift()
+            self.session.permission_policy.lift_suspension()
             return AllowForConversation()
         return AllowAlways(rule_id=self.useful(card.proposals).id)
 
@@ -137,13 +137,13 @@ def assert_nothing_dangerous_passed(lived: Day) -> None:
     assert [lived.steps[id_].given for id_ in dangerous - set(lived.asked)] == [{"path": "../.ssh/id_ed25519"}]
 
     assert common <= set(lived.started)
-    assert not [rule for rule in lived.session.standing.rules if rule.scope is RuleScope.ALWAYS]
+    assert not [rule for rule in lived.session.permission_policy.rules if rule.scope is RuleScope.ALWAYS]
 
 
 async def test_sixty_calls_are_few_questions_and_nothing_dangerous_passes_unasked(tmp_path: Path) -> None:
     lived = await day_of_work(tmp_path)
     assert_nothing_dangerous_passed(lived)
-    assert all(is_for_more_than_this(rule) for rule in lived.session.standing.rules)
+    assert all(is_for_more_than_this(rule) for rule in lived.session.permission_policy.rules)
     assert lived.questions == QUESTIONS
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.vocabulary import errors
-from desktop_agent.vocabulary.errors import AgentError, ProviderError, Sentence, with_remedy
+from desktop_agent.vocabulary.errors import AgentError, ProviderError, Sentence, join_remedy
 
 ROOT = Path(__file__).parents[2]
 ENDS = re.compile(r"""([.!?…]["”'»)]*|[:}]["”'»)]*)$""")
-"""With a mark, or with what somebody else said: who joins a remedy to that looks how it ends (`with_remedy`)."""
+"""With a mark, or with what somebody else said: who joins a remedy to that looks how it ends (`join_remedy`)."""
 
 # Parts of sentences: names of modes and tools, what a rule allows, why something did not start.
 PARTS = {
@@ -76,8 +76,8 @@ def test_what_a_server_said_ends_before_the_remedy(kind: type[ProviderError], sa
 def test_a_sentence_that_ends_gets_no_second_full_stop() -> None:
     remedy = Sentence("Do that.")
     for what in ("It is done.", "Is it?", "Wait…", "It said “No.”"):
-        assert str(with_remedy(Sentence(what), remedy)) == f"{what} Do that."
-    assert str(with_remedy(Sentence("It said: no"), remedy)) == "It said: no. Do that."
+        assert str(join_remedy(Sentence(what), remedy)) == f"{what} Do that."
+    assert str(join_remedy(Sentence("It said: no"), remedy)) == "It said: no. Do that."
 
 
 def test_nobody_joins_the_two_by_hand() -> None:

@@ -114,7 +114,7 @@ def test_what_lacks_its_extra_says_how_to_install_it(site: Path) -> None:
 import asyncio
 from desktop_agent import ExtraMissing
 from desktop_agent.tools.mcp.library import load_library
-from desktop_agent.tools.web.reading.reader import own_reader
+from desktop_agent.tools.web.reading.reader import default_reader
 for work in (load_library(), own_reader().read("<p>Hello", "http://example.org/")):
     try:
         asyncio.run(work)

@@ -17,9 +17,9 @@ from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.providers.connect import make_provider
 from desktop_agent.providers.dialects import answering
 from desktop_agent.providers.provider import Provider
-from desktop_agent.providers.transport.http_client import HttpAnswer, HttpCall, HttpClient
-from desktop_agent.providers.transport.sse import SIZE_LIMIT, SseDecoder
-from desktop_agent.storage.json_form import event_text, message_text, read_event, read_message
+from desktop_agent.providers.transport.http_client import HttpClient, HttpRequest, HttpResponse
+from desktop_agent.providers.transport.sse import MAX_EVENT_SIZE, SseDecoder
+from desktop_agent.storage.json_form import event_to_json, message_to_json, read_event, read_message
 from desktop_agent.vocabulary.blocks import Text, ToolUse
 from desktop_agent.vocabulary.errors import ProviderError
 from desktop_agent.vocabulary.messages import Message, MessageState, now
@@ -55,10 +55,10 @@ class Outcome:
     error: ProviderError | None = None
 
 
-class _Answer(HttpAnswer):
+class _Answer(HttpResponse):
     """An answer whose body is in memory."""
 
-    def __init__(self, chunks: Sequence[bytes], call: HttpCall) -> None:
+    def __init__(self, chunks: Sequence[bytes], call: HttpRequest) -> None:
         self.status = 200
         self._call = call
         self.headers = {"content-type": "text/event-stream", "x-request-id": "req_1"}
@@ -70,9 +70,9 @@ class _Answer(HttpAnswer):
 
     def wait_for_first_event(self) -> None: ...
 
-    def hear_event(self) -> None: ...
+    def on_event(self) -> None: ...
 
-    def hear_sign_of_life(self) -> None: ...
+    def on_keepalive(self) -> None: ...
 
     async def aclose(self) -> None:
         pass
@@ -100,7 +100,7 @@ class _Http(HttpClient):
         super().__init__()
         self.chunks: Sequence[bytes] = ()
 
-    async def open(self, call: HttpCall) -> HttpAnswer:
+    async def open(self, call: HttpRequest) -> HttpResponse:
         return _Answer(self.chunks, call)
 
 
@@ -219,7 +219,7 @@ def check_cut(whole: Outcome, part: Outcome) -> None:
 
 def _check_stored(events: list[ProviderEvent]) -> None:
     for event in events:
-        text = event_text(event)
+        text = event_to_json(event)
         if "\\ud" in text and not _is_encodable(json.loads(text)):
             raise Fault(f"half a pair: {event!r:.500}")
         again = read_event(text)
@@ -250,7 +250,7 @@ def _check_message(outcome: Outcome) -> None:
     is_mixed = any(later.part < earlier.part for earlier, later in pairwise(deltas))
     if (sorted(text) != sorted(said)) if is_mixed else (text != said):
         raise Fault(f"said {said!r:.300}, kept {text!r:.300}")
-    again = read_message(message_text(message), id_=message.id, role=message.role, state=message.state)
+    again = read_message(message_to_json(message), id_=message.id, role=message.role, state=message.state)
     if again != message:
         raise Fault(f"stored {message!r:.500}, read {again!r:.500}")
     thought = [event for event in outcome.events if isinstance(event, (ThinkingDelta, ThinkingBlock))]
@@ -276,5 +276,5 @@ def _check_error(error: ProviderError) -> None:
         text.encode()
     except UnicodeEncodeError:
         raise Fault(f"an error that cannot be written: {text!r:.300}") from None
-    if not str(error).strip() or len(text) > SIZE_LIMIT // 1024:
+    if not str(error).strip() or len(text) > MAX_EVENT_SIZE // 1024:
         raise Fault(f"an error of {len(text)} characters")

@@ -7,7 +7,7 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from desktop_agent.providers.transport.sse import SIZE_LIMIT
+from desktop_agent.providers.transport.sse import MAX_EVENT_SIZE
 from tests.desktop_agent.providers import vendor_streams as streams
 from tests.desktop_agent.providers.canon import recordings
 from tests.fuzz.judge import SMALL_LIMIT
@@ -138,9 +138,9 @@ def _keys(dialect: str) -> tuple[str, ...]:
 def _endless(random: Random, dialect: str) -> Case:
     """A line beyond the real limit, or an event of many lines; one piece of memory, again and again."""
     piece = random.choice((b"x" * 65536, b"data: " + b"x" * 65530 + b"\n", b'{"a":[' * 10000, b"data: {\n" * 8000))
-    count = SIZE_LIMIT // len(piece) + 20
+    count = MAX_EVENT_SIZE // len(piece) + 20
     start = random.choice(seeds(dialect))
-    return Case((start[: random.randrange(len(start))], *[piece] * count, b"\n\n", start), SIZE_LIMIT)
+    return Case((start[: random.randrange(len(start))], *[piece] * count, b"\n\n", start), MAX_EVENT_SIZE)
 
 
 def _flip(random: Random, data: bytes, _: str) -> bytes:

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from desktop_agent.providers.dialects import answering
-from desktop_agent.providers.transport.sse import SIZE_LIMIT, SseDecoder
+from desktop_agent.providers.transport.sse import MAX_EVENT_SIZE, SseDecoder
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.errors import Truncated
 from desktop_agent.vocabulary.provider_events import (
@@ -77,8 +77,8 @@ async def test_an_endless_line_is_refused_at_the_limit() -> None:
 def test_some_streams_reach_the_real_limit() -> None:
     number = next(number for number in range(50, 50_000) if is_endless("gemini", SEED, number))
     one = case("gemini", SEED, number)
-    assert one.limit == SIZE_LIMIT
-    assert len(one.data) > SIZE_LIMIT
+    assert one.limit == MAX_EVENT_SIZE
+    assert len(one.data) > MAX_EVENT_SIZE
     assert len({id(chunk) for chunk in one.chunks}) < 10  # made cheaply
 
 

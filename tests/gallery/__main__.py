@@ -1,4 +1,4 @@
-"""Takes pictures of the screens: `python -m tests.gallery [NAME…] [--theme light] [--scale 2]`.
+"""Takes pictures of the screens: `python -m tests.gallery [TOOL_NAME…] [--theme light] [--scale 2]`.
 
 Every screen of every module *_screens.py here is a real window on a private display with a window manager, light and
 dark, at 100 and 200 percent. The pictures are gallery/NAME-THEME-SCALEx.png. A blank picture is an error.
@@ -27,9 +27,9 @@ from tests.frame import displays
 from tests.gallery import screens
 from tests.gallery.fitting import unreachable
 from tests.gallery.screens import SCREENS, Screen
-from ui.bridge.loop import run
+from ui.bridge.loop import run_event_loop
 from ui.look.scheme import theme_for
-from ui.look.style import apply_look
+from ui.look.style import apply_theme
 from ui.look.theme import ThemeSource
 
 HERE = Path(__file__).parent
@@ -128,8 +128,8 @@ def render(names: list[str], theme: str, scale: int, zoom: int, folder: Path) ->
     app = QApplication(["desktop-agent-gallery"])
     app.setCursorFlashTime(0)
     source = ThemeSource(theme_for("dark" if theme == "dark" else "light", system_dark=False), zoom)
-    apply_look(app, source)
-    return run(app, lambda: take_all(names, source, folder, f"-{theme}-{scale}x{'' if screens.ROOM is None else '-small'}"))
+    apply_theme(app, source)
+    return run_event_loop(app, lambda: take_all(names, source, folder, f"-{theme}-{scale}x{'' if screens.ROOM is None else '-small'}"))
 
 
 def _screen_for(room: tuple[int, int] | None) -> str:

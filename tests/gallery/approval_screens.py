@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.tools.commands.confinement import landlocked
+from desktop_agent.tools.commands.confinement import landlock_sandbox
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.tools.tool import AnyTool
@@ -17,7 +17,7 @@ from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
 from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.preferences import Mcp
+from desktop_agent.vocabulary.preferences import McpPreferences
 from desktop_agent.vocabulary.tool_calls import Effect, UntrustedSource
 from tests.gallery import answers
 from tests.gallery.conduct_screens import REVIEWER
@@ -38,12 +38,12 @@ async def ask(
     session = await desk.converse("Hello", workspace=True, title="Refactor the import job")
     if outsider is not None:
         await session.wait_idle()
-        session.standing.add(Rule(effect=RuleEffect.ALLOW, tool="run_command", scope=RuleScope.ALWAYS))
-        session.standing.mark(outsider)
+        session.permission_policy.add(Rule(effect=RuleEffect.ALLOW, tool="run_command", scope=RuleScope.ALWAYS))
+        session.permission_policy.mark_untrusted(outsider)
     await session.wait_idle()
     session.send(Message.user("Make the import faster."))
     await until(lambda: session.approvals.open_approvals)
-    await until(lambda: desk.window.approvals._made is not None)
+    await until(lambda: desk.window.approvals._created_dialog is not None)
     await asyncio.sleep(0.8)
 
 
@@ -148,7 +148,7 @@ async def command_hosts(desk: Desk) -> None:
 
 @scene("approval-command-any-host")
 async def command_any_host(desk: Desk) -> None:
-    held_by_less = run_command(Workspace(desk.folder / "project"), confinement=landlocked)
+    held_by_less = run_command(Workspace(desk.folder / "project"), confinement=landlock_sandbox)
     await ask(desk, FROM_HOSTS, tools=(held_by_less,))
 
 
@@ -160,7 +160,7 @@ async def many_commands(desk: Desk) -> None:
 @scene("approval-other-letters")
 async def other_letters(desk: Desk) -> None:
     await ask(desk, running(1, "mv תיק/דוח ארכיון && cat שלום.txt > תקציר.txt; rm ישן"))
-    desk.window.approvals._dialog._rules.start()
+    desk.window.approvals._dialog._rules.open_choice()
 
 
 @scene("approval-while-writing")
@@ -199,7 +199,7 @@ async def five(desk: Desk) -> None:
 
 async def ask_tainted(desk: Desk) -> None:
     await ask(desk, running(1, "git push origin main"), outsider=UntrustedSource("web", "docs.example.org"))
-    desk.window.approvals._dialog._rules.start()
+    desk.window.approvals._dialog._rules.open_choice()
 
 
 @scene("approval-tainted")
@@ -210,7 +210,7 @@ async def tainted(desk: Desk) -> None:
 @scene("approval-small-screen", 1024, 600)
 async def small_screen(desk: Desk) -> None:
     # The screen ends where the window does.
-    desk.window.approvals._dialog._room.available = lambda: desk.window.geometry().adjusted(0, 24, 0, 0)
+    desk.window.approvals._dialog._sizer.available_rect = lambda: desk.window.geometry().adjusted(0, 24, 0, 0)
     await ask_tainted(desk)
 
 
@@ -223,7 +223,7 @@ async def from_the_right(desk: Desk) -> None:
 @scene("approval-bundle")
 async def bundle(desk: Desk) -> None:
     await ask(desk, running(1, "git add -A && git commit -m 'Read each file once'"))
-    desk.window.approvals._dialog._rules.start()
+    desk.window.approvals._dialog._rules.open_choice()
 
 
 @scene("approval-delete-file")
@@ -241,14 +241,14 @@ async def move_file(desk: Desk) -> None:
 async def tool_of_server(desk: Desk) -> None:
     connection = StdioConnection(command=sys.executable, args=(SERVER,))
     server = McpServer(id="tickets", title="Tickets", connection=connection, effects=frozenset({Effect.NETWORK}))
-    with_server = desk.engine.preferences.model_copy(update={"mcp": Mcp(servers=(server,))})
+    with_server = desk.engine.preferences.model_copy(update={"mcp": McpPreferences(servers=(server,))})
     await desk.engine.change_preferences(with_server)
     await desk.engine.mcp.test("tickets", desk.folder / "project")
     comment = {"number": 4711, "text": "The import reads in batches now; please try it."}
     desk.play(Turn(ToolUse(id="call-1", name="tickets__write_comment", input=comment)))
     session = await desk.converse("Tell them that the import is faster.", workspace=True, title="Tickets")
     await until(lambda: session.approvals.open_approvals)
-    await until(lambda: desk.window.approvals._made is not None)
+    await until(lambda: desk.window.approvals._created_dialog is not None)
     await asyncio.sleep(0.8)
 
 
@@ -262,5 +262,5 @@ async def specialist(desk: Desk) -> None:
     desk.play(Turn(task), Turn(writing(2, "jobs/batches.py", answers.NEW_FILE)))
     session = await desk.converse("Make the import faster.", workspace=True, title="Refactor the import job")
     await until(lambda: session.approvals.open_approvals)
-    await until(lambda: desk.window.approvals._made is not None)
+    await until(lambda: desk.window.approvals._created_dialog is not None)
     await asyncio.sleep(0.8)

@@ -88,7 +88,7 @@ async def facts(desk: Desk) -> None:
         CheckpointRestored("c", ("jobs/import.py", "README.md", "tests/test_rows.py", "Makefile"), ("jobs/old",)),
         LimitReached("tool rounds"),
     ):
-        session._writer.tell_between_runs(event)
+        session._writer.emit_between_runs(event)
 
 
 def asks(number: int, name: str, **arguments: object) -> ToolUse:

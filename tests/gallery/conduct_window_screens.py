@@ -18,7 +18,7 @@ from desktop_agent.vocabulary.conduct.rules import (
 )
 from desktop_agent.vocabulary.conduct.specialists import Specialist
 from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.preferences import Modes, Specialists
+from desktop_agent.vocabulary.preferences import ModePreferences, SpecialistPreferences
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene
@@ -60,8 +60,8 @@ async def mode_picker(desk: Desk) -> None:
     desk.change_setup(modes=lambda: (*BUILT_IN_MODES, CAREFUL))
     desk.begin(workspace=True)
     await asyncio.sleep(0.2)
-    desk.library.current.conduct.set_mode("accept-edits")
-    desk.window.page.conduct.picker.open_menu()
+    desk.library.current.session_controls.set_mode("accept-edits")
+    desk.window.page.session_controls.picker.open_menu()
 
 
 @scene("mode-request")
@@ -94,7 +94,7 @@ async def waiting_messages(desk: Desk) -> None:
     shown.send(Message.user_with_blocks([*words.blocks, picture]))
     shown.send(Message.user("Then write the changelog entry."), "idle")
     desk.window.page.composer.set_draft("And one more thing")
-    desk.window.page.conduct.waiting.take_focus()
+    desk.window.page.session_controls.waiting.take_focus()
 
 
 @scene("waiting-messages-narrow", 480, 760)
@@ -118,7 +118,7 @@ async def composer_narrow_working(desk: Desk) -> None:
 @scene("waiting-message-edited")
 async def waiting_message_edited(desk: Desk) -> None:
     await waiting_messages(desk)
-    desk.window.page.conduct.waiting.rows[0].begin_editing()
+    desk.window.page.session_controls.waiting.rows[0].begin_editing()
 
 
 @scene("question-choices")
@@ -129,9 +129,9 @@ async def question_choices(desk: Desk) -> None:
         Turn(ContentDelta("One thing is yours to say."), asks(1, "ask_user", question=LONG, choices=CHOICES), more)
     )
     await desk.converse("Clean up after the import.", title="Refactor the import job")
-    await until(lambda: desk.library.current.conduct.questions)
+    await until(lambda: desk.library.current.session_controls.questions)
     await asyncio.sleep(0.3)
-    desk.window.page.conduct.questions.take_focus()
+    desk.window.page.session_controls.questions.take_focus()
 
 
 @scene("question-choices-narrow", 480, 600)
@@ -145,14 +145,14 @@ async def question_several(desk: Desk) -> None:
     question = asks(1, "ask_user", question="Which of these may I change?", choices=CHOICES, several=True)
     desk.play(Turn(question))
     await desk.converse("Clean up after the import.", title="Refactor the import job")
-    await until(lambda: desk.library.current.conduct.questions)
+    await until(lambda: desk.library.current.session_controls.questions)
     await asyncio.sleep(0.3)
 
 
 async def open_specialists(desk: Desk) -> None:
-    preferences = desk.engine.preferences.model_copy(update={"specialists": Specialists(defined=SPECIALISTS)})
+    preferences = desk.engine.preferences.model_copy(update={"specialists": SpecialistPreferences(defined=SPECIALISTS)})
     await desk.engine.change_preferences(preferences)
-    desk.settings.show().turn_to("specialists")
+    desk.settings.show().show_page("specialists")
     await asyncio.sleep(0.2)
 
 
@@ -168,7 +168,7 @@ async def settings_specialist_edited(desk: Desk) -> None:
     dialog = desk.settings.show()
     dialog.resize(860, 960)
     dialog.specialists.edit("reviewer")
-    dialog.specialists._editor._tools.choose(("read_file", "list_files", "linear__search"))
+    dialog.specialists._editor._tools.set_tools(("read_file", "list_files", "linear__search"))
 
 
 OWN_MODES = (
@@ -210,9 +210,9 @@ OWN_MODES = (
 
 async def open_modes(desk: Desk, *modes: Mode) -> None:
     desk.begin(workspace=True)
-    preferences = desk.engine.preferences.model_copy(update={"modes": Modes(defined=modes)})
+    preferences = desk.engine.preferences.model_copy(update={"modes": ModePreferences(defined=modes)})
     await desk.engine.change_preferences(preferences)
-    desk.settings.show().turn_to("modes")
+    desk.settings.show().show_page("modes")
     await asyncio.sleep(0.3)
 
 
@@ -239,9 +239,9 @@ async def settings_mode_edited(desk: Desk) -> None:
     dialog = desk.settings.show()
     dialog.resize(860, 960)
     dialog.modes.edit("docs-only")
-    dialog.modes._editor._rules._edit(None)
+    dialog.modes._editor._rules._open_editor(None)
     rule = dialog.modes._editor._rules._editor
-    rule._tools.choose("run_command")
+    rule._tools.set_tool("run_command")
     rule._about.setCurrentIndex(3)
     rule._pattern.setText("git push")
     await asyncio.sleep(0.2)

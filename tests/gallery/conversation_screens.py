@@ -87,7 +87,7 @@ async def thinking_folded(desk: Desk) -> None:
 def unfold(desk: Desk, item_id: str) -> None:
     """As a click on the head would."""
     view = desk.window.page.transcript
-    view._stage.choices.set(item_id, "unfolded", value=True)
+    view._render_context.choices.set(item_id, "unfolded", value=True)
     view._on_theme()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QApplication
 
-from desktop_agent.conversation.picture_intake import take
+from desktop_agent.conversation.picture_intake import import_picture_async
 from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.session import Session
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
@@ -21,21 +21,21 @@ from desktop_agent.vocabulary.errors import AgentError
 from desktop_agent.vocabulary.messages import Message, now
 from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, Price
 from tests.gallery.paintings import painting
-from ui.bridge.calls.rules import Rules
-from ui.bridge.disk import Disk
+from ui.bridge.calls.rules import PermissionRules
+from ui.bridge.disk import DiskMonitor
 from ui.bridge.frame_clock import FrameClock
-from ui.bridge.library import Library
-from ui.bridge.mcp.tool_servers import ToolServers
-from ui.bridge.pictures import Pictures
-from ui.bridge.servers import Servers
+from ui.bridge.library import ConversationLibrary
+from ui.bridge.mcp.tool_servers import McpServerSettings
+from ui.bridge.pictures import PictureStore
+from ui.bridge.servers import ModelServers
 from ui.bridge.settings import Settings
-from ui.bridge.tasks import Tasks
+from ui.bridge.tasks import BackgroundTasks
 from ui.look.theme import ThemeSource
-from ui.shell.actions import Actions
+from ui.shell.actions import WindowActions
 from ui.shell.calls.approvals import ApprovalPresenter
 from ui.shell.conversation_page import ConversationPage
-from ui.shell.help.help import Help
-from ui.shell.palette.contents import Palette
+from ui.shell.help.help import HelpPresenter
+from ui.shell.palette.contents import PalettePresenter
 from ui.shell.settings import SettingsPresenter
 from ui.shell.window import MainWindow
 
@@ -80,33 +80,33 @@ class Desk:
         self.engine = engine
         self.folder = folder
         self.held: list[FileLock] = []
-        self.tasks = Tasks(self._on_problem)
+        self.tasks = BackgroundTasks(self._on_problem)
         self.clock = FrameClock(app)
-        self.pictures = Pictures(engine.pictures)
-        self.library = Library(engine, self.clock, self.tasks, self.pictures, app)
-        self.servers = Servers(engine, self.tasks, app)
+        self.pictures = PictureStore(engine.pictures)
+        self.library = ConversationLibrary(engine, self.clock, self.tasks, self.pictures, app)
+        self.servers = ModelServers(engine, self.tasks, app)
         self.window = MainWindow(themes)
         page = ConversationPage(
             self.window.frame, self.window.banners, themes, self.library, self.servers, self.pictures, self.tasks
         )
-        self.window.furnish(page, ApprovalPresenter(themes, self.tasks, self.window), self.library, self.servers)
+        self.window.set_content(page, ApprovalPresenter(themes, self.tasks, self.window), self.library, self.servers)
         settings = Settings(engine, self.tasks, app)
-        self.help = Help(themes, self.pictures, Path("/home/ada/.local/share/desktop-agent"), self.window)
-        self.palette = Palette(themes, self.window, self.library, self.servers)
-        disk = Disk(engine, self.tasks, self.window)
+        self.help = HelpPresenter(themes, self.pictures, Path("/home/ada/.local/share/desktop-agent"), self.window)
+        self.palette = PalettePresenter(themes, self.window, self.library, self.servers)
+        disk = DiskMonitor(engine, self.tasks, self.window)
         self.settings = SettingsPresenter(
             themes,
             settings,
             self.servers,
-            Rules(engine, self.tasks, app),
+            PermissionRules(engine, self.tasks, app),
             self.tasks,
             self.window,
             lambda: None if self.library.current is None else self.library.current.id,
         )
-        self.tool_servers = ToolServers(engine, self.clock, self.tasks, lambda: None, app)
-        self.settings.offer_tool_servers(self.tool_servers)
-        self.settings.offer_storage(disk)
-        Actions(self.window, settings, self.settings, self.help, self.palette, disk)
+        self.tool_servers = McpServerSettings(engine, self.clock, self.tasks, lambda: None, app)
+        self.settings.set_mcp_servers(self.tool_servers)
+        self.settings.set_storage(disk)
+        WindowActions(self.window, settings, self.settings, self.help, self.palette, disk)
 
     def play(self, *turns: Turn, models: Sequence[ModelInfo] = MODELS) -> ScriptedProvider:
         """What the model says next."""
@@ -153,7 +153,7 @@ class Desk:
 
     async def image(self, name: str, width: int = 1200, height: int = 800, seed: int = 1) -> Image:
         """A picture in the picture files."""
-        taken = await take(painting(width, height, seed), name)
+        taken = await import_picture_async(painting(width, height, seed), name)
         return await self.pictures.keep(taken, name)
 
     async def fill_list(self, titles: Sequence[tuple[str, int]] = TITLES) -> None:

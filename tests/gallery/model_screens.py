@@ -15,7 +15,7 @@ from desktop_agent.vocabulary.requests import (
     Capabilities,
     ConversationParameters,
     ModelInfo,
-    PictureLimits,
+    ImageLimits,
     Price,
     ReasoningEffort,
 )
@@ -120,7 +120,7 @@ async def usage_narrow(desk: Desk) -> None:
 @scene("composer-picture-remarks")
 async def picture_remarks(desk: Desk) -> None:
     provider = desk.play()
-    provider.picture_limits = lambda _model: PictureLimits(max_bytes=400_000, useful_edge=1568)
+    provider.picture_limits = lambda _model: ImageLimits(max_bytes=400_000, downscale_edge=1568)
     await desk.show_stored(Message.user("Hello"), said("Hello. What shall we do today?"), title="A short word")
     await until(lambda: desk.engine.connections.known_model(STUDIO.id, "aurora-large"))
     await asyncio.sleep(0.3)
@@ -177,12 +177,12 @@ async def key_was_dropped(desk: Desk) -> None:
 async def any_address(desk: Desk) -> None:
     desk.window.show_welcome()
     await asyncio.sleep(0.5)
-    row = desk.window._connecting.welcome._custom
+    row = desk.window._welcome.welcome._custom
     row._address.setText("https://gateway.example/api/v1")
     row._dialect.setCurrentIndex(2)
     row._open_mirrors()
     row._mirrors.show_addresses(("https://gateway-2.example/api/v1",))
-    scroll = desk.window._connecting.welcome.verticalScrollBar()
+    scroll = desk.window._welcome.welcome.verticalScrollBar()
     await asyncio.sleep(0.1)
     scroll.setValue(scroll.maximum())
 
@@ -239,9 +239,9 @@ async def composer_problem(desk: Desk) -> None:
 async def typed_model(desk: Desk) -> None:
     desk.window.show_welcome()
     await asyncio.sleep(0.5)
-    row = desk.window._connecting.welcome._custom
+    row = desk.window._welcome.welcome._custom
     row._address.setText("http://127.0.0.1:9000/v1")
     row._models.setText("my-model")
-    scroll = desk.window._connecting.welcome.verticalScrollBar()
+    scroll = desk.window._welcome.welcome.verticalScrollBar()
     await asyncio.sleep(0.1)
     scroll.setValue(scroll.maximum())

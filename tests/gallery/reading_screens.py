@@ -14,7 +14,7 @@ from tests.gallery.conversation_screens import said
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene
 from tests.gallery.tools import RunTestsInput
-from ui.transcript.surface.selection import Place
+from ui.transcript.surface.selection import TextPosition
 
 
 async def talk(desk: Desk) -> None:
@@ -60,22 +60,22 @@ async def find_nothing(desk: Desk) -> None:
 async def caret(desk: Desk) -> None:
     await talk(desk)
     transcript = desk.window.page.transcript
-    desk.window.page.ways.browse()
-    transcript.caret.put(Place(2, 0, 24))
+    desk.window.page.ways.toggle_caret()
+    transcript.caret.move_to(TextPosition(2, 0, 24))
 
 
 @scene("reading-selection")
 async def selection(desk: Desk) -> None:
     await talk(desk)
-    desk.window.page.transcript.surface.select(Place(2, 0, 12), Place(2, 4, 90))
+    desk.window.page.transcript.row_viewport.select(TextPosition(2, 0, 12), TextPosition(2, 4, 90))
 
 
 @scene("reading-menu")
 async def menu(desk: Desk) -> None:
     await talk(desk)
     transcript = desk.window.page.transcript
-    transcript.surface.select(Place(2, 0, 12), Place(2, 2, 10))
-    transcript.offers.pop_up_by_key(transcript)
+    transcript.row_viewport.select(TextPosition(2, 0, 12), TextPosition(2, 2, 10))
+    transcript.context_menu.popup_by_key(transcript)
     await asyncio.sleep(0.3)
 
 

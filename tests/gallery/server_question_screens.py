@@ -8,31 +8,31 @@ from PySide6.QtWidgets import QLineEdit
 
 from desktop_agent.vocabulary.blocks import Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.mcp.asking import (
-    AnsweringModel,
+    SamplingModel,
     ElicitationRequest,
     SamplingAnswer,
     SamplingRequest,
     SamplingTool,
 )
 from desktop_agent.vocabulary.mcp.contents import (
-    OfferedPrompt,
-    OfferedResource,
-    OfferedTemplate,
-    PromptArgument,
-    ServerContents,
+    McpPrompt,
+    McpResource,
+    McpResourceTemplate,
+    McpPromptArgument,
+    McpServerCatalog,
 )
 from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
-from desktop_agent.vocabulary.preferences import Mcp
+from desktop_agent.vocabulary.preferences import McpPreferences
 from desktop_agent.vocabulary.requests import Price
 from desktop_agent.vocabulary.usage import Usage
 from tests.gallery.desk import Desk
 from tests.gallery.paintings import painting
 from tests.gallery.screens import scene
-from ui.bridge.mcp.asking import Asking
-from ui.bridge.mcp.notices import ServerNotices
-from ui.bridge.mcp.offers import Offers, ServerOffers
-from ui.composer.offers.attached import PendingResource, PictureOf
-from ui.shell.mcp.at_work import ServersAtWork
+from ui.bridge.mcp.asking import McpRequests
+from ui.bridge.mcp.notices import McpNotices
+from ui.bridge.mcp.offers import McpCatalog, ServerCatalog
+from ui.composer.offers.attached import PendingResource, ServerPicture
+from ui.shell.mcp.at_work import McpPresenter
 
 BOOKING = {
     "type": "object",
@@ -70,7 +70,7 @@ REVIEW = SamplingRequest(
     ),
     "You write for people who were not there. Name no customers.",
     1000,
-    AnsweringModel("Studio", "aurora-large", "Aurora Large", Price(input=3, output=15)),
+    SamplingModel("Studio", "aurora-large", "Aurora Large", Price(input=3, output=15)),
 )
 SEARCH = {
     "type": "object",
@@ -87,46 +87,46 @@ WITH_TOOLS = replace(
     tools=(SamplingTool("search_notes", "Searches the notes of the project, newest first.", SEARCH),),
 )
 OFFERED = (
-    ServerOffers(
+    ServerCatalog(
         "notes",
         "Project notes",
-        ServerContents(
+        McpServerCatalog(
             "notes",
             "Project notes",
             (
-                OfferedResource("notes://week/12", "w12", "Week 12", "What was decided", "text/markdown", 4_210),
-                OfferedResource("notes://sketch", "sketch", "Sketch of the import", "", "image/png", 81_000),
+                McpResource("notes://week/12", "w12", "Week 12", "What was decided", "text/markdown", 4_210),
+                McpResource("notes://sketch", "sketch", "Sketch of the import", "", "image/png", 81_000),
             ),
-            (OfferedTemplate("notes://week/{number}", "week", "Notes of a week", ""),),
+            (McpResourceTemplate("notes://week/{number}", "week", "Notes of a week", ""),),
             (
-                OfferedPrompt("mail", "Weekly mail", "Sum up a week for people who were not there", ()),
-                OfferedPrompt(
+                McpPrompt("mail", "Weekly mail", "Sum up a week for people who were not there", ()),
+                McpPrompt(
                     "review",
                     "Review a change",
                     "With the rules of this project",
                     (
-                        PromptArgument("branch", "The branch to be looked at", required=True),
-                        PromptArgument("focus", "What to look at first", required=False),
+                        McpPromptArgument("branch", "The branch to be looked at", required=True),
+                        McpPromptArgument("focus", "What to look at first", required=False),
                     ),
                 ),
             ),
         ),
     ),
-    ServerOffers("tickets", "Tickets"),
+    ServerCatalog("tickets", "Tickets"),
 )
 
 
-def work(desk: Desk, *, offered: bool = False) -> tuple[ServersAtWork, Asking]:
+def work(desk: Desk, *, offered: bool = False) -> tuple[McpPresenter, McpRequests]:
     """Servers in the window, as the program puts them there."""
-    asking, offers = Asking(desk.window), Offers(desk.engine, desk.tasks, desk.window)
+    asking, offers = McpRequests(desk.window), McpCatalog(desk.engine, desk.tasks, desk.window)
     desk.engine.people = asking.people
     window = desk.window
     if offered:
         offers._found = {each.server_id: each for each in OFFERED}
         offers.ask = lambda _: None
-    made = ServersAtWork(
+    made = McpPresenter(
         window._themes,
-        (asking, offers, ServerNotices(desk.engine, window)),
+        (asking, offers, McpNotices(desk.engine, window)),
         window.page.composer,
         window.page.banners,
         desk.tasks,
@@ -142,12 +142,12 @@ async def set_up(desk: Desk) -> None:
         McpServer(id=each.server_id, title=each.title, connection=StdioConnection(command=sys.executable))
         for each in OFFERED
     )
-    await desk.engine.change_preferences(desk.engine.preferences.model_copy(update={"mcp": Mcp(servers=servers)}))
+    await desk.engine.change_preferences(desk.engine.preferences.model_copy(update={"mcp": McpPreferences(servers=servers)}))
     desk.begin(workspace=True)
     await asyncio.sleep(0.1)
 
 
-async def asked(desk: Desk, *requests: ElicitationRequest) -> ServersAtWork:
+async def asked(desk: Desk, *requests: ElicitationRequest) -> McpPresenter:
     made, asking = work(desk)
     desk.begin()
     await asyncio.sleep(0.3)
@@ -269,6 +269,6 @@ async def chips(desk: Desk) -> None:
     work(desk, offered=True)
     composer = desk.window.page.composer
     composer.set_draft("What follows from this for the mail?")
-    composer.attachments.add_ready([PendingResource("Project notes", "Week 12", "notes://week/12", "decided " * 500)])
-    composer.attachments.add_fetching([composer.attachments.fetching_of_picture(PictureOf("Project notes", "Sketch of the import", painting(900, 600, 3)))])
+    composer.attachments.add_items([PendingResource("Project notes", "Week 12", "notes://week/12", "decided " * 500)])
+    composer.attachments.add_fetches([composer.attachments.create_picture_fetch(ServerPicture("Project notes", "Sketch of the import", painting(900, 600, 3)))])
     await asyncio.sleep(0.5)

@@ -6,7 +6,7 @@ from desktop_agent.vocabulary.blocks import Citation, ServerStep, Text
 from desktop_agent.vocabulary.messages import Message, Role
 from tests.gallery.desk import Desk
 from tests.gallery.screens import scene
-from ui.transcript.surface.selection import LAST, Place
+from ui.transcript.surface.selection import LAST_OFFSET, TextPosition
 
 ANSWER = (
     "The bridge was opened in **1998** and is still the longest of its kind in the country. Tolls are taken "
@@ -40,9 +40,9 @@ async def sources(desk: Desk) -> None:
     )
     view = desk.window.page.transcript
     view.setFocus()
-    view.surface.focus((3, ""))
-    view._keyboard.walk_controls(1)
-    view._keyboard.walk_controls(1)
+    view.row_viewport.focus((3, ""))
+    view._keyboard.move_control_focus(1)
+    view._keyboard.move_control_focus(1)
 
 
 @scene("conversation-many-sources")
@@ -62,5 +62,5 @@ async def selected(desk: Desk) -> None:
         Message.user_with_blocks([*pictures, Text(text="When was it opened?")]), searched(FEW), title="The long bridge"
     )
     await asyncio.sleep(0.3)
-    surface = desk.window.page.transcript.surface
-    surface.select(Place(), Place(len(surface.rows) - 1, LAST, 0))
+    surface = desk.window.page.transcript.row_viewport
+    surface.select(TextPosition(), TextPosition(len(surface.rows) - 1, LAST_OFFSET, 0))

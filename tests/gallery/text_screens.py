@@ -63,7 +63,7 @@ async def table_long(desk: Desk) -> None:
 @scene("pictures-remote", height=1100)
 async def pictures_remote(desk: Desk) -> None:
     await desk.show_stored(Message.user("Pictures, please."), said(written.REMOTE), title="Views of the town")
-    remote = desk.window.page.transcript.remote
+    remote = desk.window.page.transcript.remote_images
     place = "https://pictures.example/lisbon"
     why = "The server at archive.example says that there is no such picture (404)."
     # Nobody loads anything here.
@@ -92,5 +92,5 @@ async def picture_viewer(desk: Desk) -> None:
 
 def press(desk: Desk, name: str, at: int = 0) -> None:
     """A control of the answer, by its name; the one of that name that comes `at` so many others."""
-    rows = desk.window.page.transcript.surface.rows
+    rows = desk.window.page.transcript.row_viewport.rows
     [control for _, control in rows.row(1).controls() if control.name.startswith(name)][at].press()

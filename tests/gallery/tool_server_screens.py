@@ -6,12 +6,12 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QLineEdit
 
-from desktop_agent.vocabulary.mcp.log import LogLine
+from desktop_agent.vocabulary.mcp.log import McpLogLine
 from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
 from desktop_agent.vocabulary.messages import now
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene
-from ui.preferences.tool_servers.tool_servers_form import ToolServersForm
+from ui.preferences.tool_servers.tool_servers_form import McpServersForm
 
 SERVER = str(Path(__file__).with_name("tickets_server.py"))
 FILES = StdioConnection(
@@ -36,15 +36,15 @@ def tickets(*words: str, server_id: str = "tickets", title: str = "Tickets", **c
     return McpServer(id=server_id, title=title, connection=connection, **changes)
 
 
-async def opened(desk: Desk, *servers: McpServer) -> ToolServersForm:
+async def opened(desk: Desk, *servers: McpServer) -> McpServersForm:
     await desk.tool_servers.imports.keep(servers)
     dialog = desk.settings.show()
     dialog.resize(820, desk.window.height() - 40)
-    dialog.turn_to("mcp")
-    return dialog.tool_servers
+    dialog.show_page("mcp")
+    return dialog.mcp_servers
 
 
-async def try_out(desk: Desk, form: ToolServersForm, server_id: str, state: str = "running") -> None:
+async def try_out(desk: Desk, form: McpServersForm, server_id: str, state: str = "running") -> None:
     form.test_requested.emit(server_id)
     await until(lambda: desk.tool_servers.state(server_id).state == state)
     await until(lambda: form.card(server_id)._test.isEnabled() and (form.card(server_id).tools or state != "running"))
@@ -70,9 +70,9 @@ async def several(desk: Desk) -> None:
         McpServer(id="browser", title="Browser", on=False, connection=StdioConnection(command="uvx", args=("pilot",))),
     )
     await try_out(desk, form, "tickets")
-    form.card("tickets")._turn_tools()
+    form.card("tickets")._toggle_tools()
     await try_out(desk, form, "staging", "failed")
-    form.card("browser")._ask_removal()
+    form.card("browser")._confirm_removal()
 
 
 @scene("settings-tool-server-tools", height=1000)
@@ -94,18 +94,18 @@ async def log(desk: Desk) -> None:
     form = await opened(desk, tickets())
     await try_out(desk, form, "tickets")
     card = form.card("tickets")
-    card._turn_tools()
-    card._turn_log()
-    await until(card.log.rows.rowCount)
+    card._toggle_tools()
+    card._toggle_log()
+    await until(card.log.model.rowCount)
     card.log.add_lines(
         [
-            LogLine(now(), "info", "search_tickets: 12 of 418"),
-            LogLine(now(), "debug", "cache hit: labels"),
-            LogLine(now(), "warning", "the answer was cut after 50 tickets"),
-            LogLine(now(), "error", "write_comment: 403 Forbidden " + "(you may not write in this project) " * 6),
+            McpLogLine(now(), "info", "search_tickets: 12 of 418"),
+            McpLogLine(now(), "debug", "cache hit: labels"),
+            McpLogLine(now(), "warning", "the answer was cut after 50 tickets"),
+            McpLogLine(now(), "error", "write_comment: 403 Forbidden " + "(you may not write in this project) " * 6),
         ]
     )
-    card.log._list.setCurrentIndex(card.log.rows.index(card.log.rows.rowCount() - 1))
+    card.log._list.setCurrentIndex(card.log.model.index(card.log.model.rowCount() - 1))
     card.log.take_focus()
 
 
@@ -136,5 +136,5 @@ async def whole_line(desk: Desk) -> None:
 @scene("settings-tool-servers-import", height=1100)
 async def imported(desk: Desk) -> None:
     form = await opened(desk)
-    form.begin_import()
+    form.start_import()
     form._import.show_text(json.dumps(FOREIGN, indent=2))

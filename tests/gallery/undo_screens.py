@@ -39,7 +39,7 @@ async def worked(desk: Desk, *calls: ToolUse, wait: bool = False) -> Session:
     session = desk.begin(workspace=True)
     session.change_record(title="Make the import faster", title_is_automatic=False)
     for tool in ("write_file", "delete_file", "send_report"):
-        session.standing.add(Rule(id=tool, effect=RuleEffect.ALLOW, tool=tool))
+        session.permission_policy.add(Rule(id=tool, effect=RuleEffect.ALLOW, tool=tool))
     await asyncio.sleep(0.1)
     desk.library.current.send(Message.user("Make the import faster, and note what you did."))
     if wait:
@@ -73,21 +73,21 @@ async def undo_dialog(desk: Desk, *, wait: bool = False) -> None:
     (desk.folder / "project/notes.md").write_text("# Notes\n\nThe import is fast. Thank you!\n")
     prompt = next(each for each in session.transcript if isinstance(each, UserItem))
     desk.window.page.undoing.undo_since(prompt.id)
-    await until(lambda: desk.window.page.undoing._made is not None)
+    await until(lambda: desk.window.page.undoing._created_dialog is not None)
     await asyncio.sleep(0.3)
 
 
 @scene("undo-dialog-conflict")
 async def undo_dialog_conflict(desk: Desk) -> None:
     await undo_dialog(desk)
-    files = desk.window.page.undoing._made.files
+    files = desk.window.page.undoing._created_dialog.files
     files.setCurrentItem(files.topLevelItem(2))
 
 
 @scene("undo-dialog-ticked")
 async def undo_dialog_ticked(desk: Desk) -> None:
     await undo_dialog(desk)
-    files = desk.window.page.undoing._made.files
+    files = desk.window.page.undoing._created_dialog.files
     files.topLevelItem(2).setCheckState(2, Qt.CheckState.Checked)
 
 
@@ -99,8 +99,8 @@ async def undo_while_working(desk: Desk) -> None:
 @scene("undo-banner")
 async def undo_banner(desk: Desk) -> None:
     await undo_dialog(desk)
-    desk.window.page.undoing._made._press()
-    await until(lambda: desk.window.page.undoing._made is None)
+    desk.window.page.undoing._created_dialog._press()
+    await until(lambda: desk.window.page.undoing._created_dialog is None)
     await asyncio.sleep(0.3)
 
 
@@ -110,16 +110,16 @@ async def redo_dialog(desk: Desk) -> None:
     prompt = next(each for each in session.transcript if isinstance(each, UserItem))
     page = desk.window.page
     page.undoing.undo_since(prompt.id)
-    await until(lambda: page.undoing._made is not None)
-    page.undoing._made._press()
+    await until(lambda: page.undoing._created_dialog is not None)
+    page.undoing._created_dialog._press()
     await until(lambda: any(isinstance(each, NoticeItem) and each.can_be_redone for each in session.transcript))
     (desk.folder / "project/notes.md").write_text("# Notes\n\nI do it otherwise.\n")
     line = next(each for each in session.transcript if isinstance(each, NoticeItem) and each.can_be_redone)
     await asyncio.sleep(0.5)
     page.undoing.redo(line.id)
-    await until(lambda: page.undoing._made is not None)
+    await until(lambda: page.undoing._created_dialog is not None)
     await asyncio.sleep(0.3)
-    files = page.undoing._made.files
+    files = page.undoing._created_dialog.files
     files.setCurrentItem(files.topLevelItem(2))
     await asyncio.sleep(0.3)
 
@@ -127,5 +127,5 @@ async def redo_dialog(desk: Desk) -> None:
 @scene("redo-line")
 async def redo_line(desk: Desk) -> None:
     await redo_dialog(desk)
-    desk.window.page.undoing._made.reject()
+    desk.window.page.undoing._created_dialog.reject()
     await asyncio.sleep(0.3)

@@ -7,7 +7,7 @@ from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QListWidget
 
 from desktop_agent.engine.connections import FoundServer
-from desktop_agent.engine.unsaved import Unsaved
+from desktop_agent.engine.unsaved import UnsavedConversation
 from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.storage.file_lock import FileLock, Holder, host_name, lock_path
 from desktop_agent.vocabulary.blocks import ToolUse
@@ -28,11 +28,11 @@ from tests.gallery.conversation_screens import said
 from tests.gallery.desk import MODELS, STUDIO, TITLES, Desk, until
 from tests.gallery.paintings import painting
 from tests.gallery.screens import placed, scene
-from ui.bridge.drafts import KeptDraft
-from ui.bridge.leftover import Leftover
+from ui.bridge.drafts import ComposerDraft
+from ui.bridge.leftover import UnsavedContent
 from ui.bridge.servers import ModelGroup
 from ui.look.theme import ThemeSource
-from ui.shell.closing import Closing
+from ui.shell.closing import CloseConfirmation
 from ui.preferences.trash_dialog import TrashDialog
 
 
@@ -74,7 +74,7 @@ async def trash(desk: Desk) -> None:
 @scene("trash-asked")
 async def trash_asked(desk: Desk) -> None:
     trash = await put_into_trash(desk, 5)
-    trash._ask_about_chosen()
+    trash._confirm_purge_selected()
 
 
 @scene("trash-empty")
@@ -148,7 +148,7 @@ async def followed(desk: Desk) -> None:
     await until(lambda: desk.library.current is not None and desk.library.current.held_by is not None)
     desk.library.refresh()
     records = await desk.engine.store.list_conversations()
-    desk.library.left_waiting.emit(records[2].id, True)
+    desk.library.approval_left_open.emit(records[2].id, True)
     desk.window.page.composer.set_draft("And which of them can be visited?")
     desk.servers.refresh_models()
     await asyncio.sleep(0.5)
@@ -284,15 +284,15 @@ async def closing_unsaved(desk: Desk) -> None:
     session = await desk.converse("Why is the sky blue?")
     await session.wait_idle()
     full = DiskFull(Sentence("There is no room left on the disk of “{path}”.", {"path": "/home/ada/.local/share"}))
-    left = Leftover((Unsaved(session.record, session.history, (), full),), KeptDraft("and why is it red in the evening?", []))
+    left = UnsavedContent((UnsavedConversation(session.record, session.history, (), full),), ComposerDraft("and why is it red in the evening?", []))
 
-    async def leftover() -> Leftover:
+    async def leftover() -> UnsavedContent:
         return left
 
-    closing = Closing(desk.window, desk.window._themes, leftover, lambda: True)
+    closing = CloseConfirmation(desk.window, desk.window._themes, leftover, lambda: True)
 
     async def ask() -> None:
-        await closing.is_agreed()
+        await closing.confirm()
 
     desk.tasks.start(ask())
     await asyncio.sleep(0.3)
@@ -315,9 +315,9 @@ async def decide_something(desk: Desk) -> None:
     session = await desk.converse("What is changed?", workspace=True, title="Refactor the import job")
     here = {"workspace": session.record.workspace, "scope": RuleScope.WORKSPACE}
     words = CommandPattern(words=("git", "status"))
-    session.standing.add(Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=words, **here))
+    session.permission_policy.add(Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=words, **here))
     host = HostPattern(host="*.example.org")
-    session.standing.add(Rule(effect=RuleEffect.DENY, tool="fetch_page", pattern=host, scope=RuleScope.ALWAYS))
+    session.permission_policy.add(Rule(effect=RuleEffect.DENY, tool="fetch_page", pattern=host, scope=RuleScope.ALWAYS))
     await until(lambda: len(session.approvals.open_approvals) == 1)
     session.approvals.answer(session.approvals.open_approvals[0].approval_id, Deny(message="Not today."))
     await session.wait_idle()

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from desktop_agent.agent.calls.results import EDITED
+from desktop_agent.agent.calls.results import EDITED_NOTE
 from desktop_agent.conversation.items import AnswerItem, Item, ThinkingItem, ToolCallItem, UserItem
-from desktop_agent.conversation.repair import repaired
+from desktop_agent.conversation.repair import normalised_history
 from desktop_agent.vocabulary.blocks import Outcome, Summary, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.vocabulary.engine_events import Envelope, RunFinished, TurnStarted
 from desktop_agent.vocabulary.messages import Message, Role
@@ -59,7 +59,7 @@ def results_are_of_their_calls(messages: Sequence[Message], acting: Iterable[str
 def _is_of_its_call(result: ToolResult, call: ToolUse) -> None:
     said = "".join(part.text for part in result.content if isinstance(part, Text))
     own = f"{call.name} {call.input.get('word')}"
-    is_edited = said.endswith(f"{call.name} edited") and (said.startswith(EDITED) or said == f"{call.name} edited")
+    is_edited = said.endswith(f"{call.name} edited") and (said.startswith(EDITED_NOTE) or said == f"{call.name} edited")
     require(said == own or is_edited, 1, f"the call “{own}” has the result “{said}”")
 
 
@@ -122,8 +122,8 @@ def text_is_what_was_streamed(runs: dict[str, list[Envelope]], history: Sequence
 
 def history_survives(history: Sequence[Message]) -> None:
     """10: repair is idempotent and changes nothing that is whole; JSON there and back is the same."""
-    once = repaired(history)
-    require(repaired(once) == once, 10, "repairing twice is not repairing once")
+    once = normalised_history(history)
+    require(normalised_history(once) == once, 10, "repairing twice is not repairing once")
     for message in history:
         there = Message.model_validate_json(message.model_dump_json())
         require(there == message, 10, "JSON there and back changes a message")

@@ -16,11 +16,11 @@ from pydantic import BaseModel, ConfigDict
 from desktop_agent.storage.database.opening import DATABASE_NAME, open_database
 from desktop_agent.storage.database_thread import DatabaseThread
 from desktop_agent.storage.store import Store
-from desktop_agent.storage.worker import Worker
+from desktop_agent.storage.worker import WorkerThread
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.errors import StorageFailed
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, ModelRequest, PictureLimits, ProviderState
+from desktop_agent.vocabulary.requests import Capabilities, ImageLimits, ModelInfo, ModelRequest, ProviderState
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 from tests.invariants.scripts import BREAK, HANG, READ, STUBBORN, WRITE, Said
 from tests.invariants.virtual_loop import VirtualLoop
@@ -29,7 +29,7 @@ T = TypeVar("T")
 WINDOW = 2_000
 
 
-class InlineWorker(Worker):
+class InlineWorker(WorkerThread):
     """Runs each job one step of the loop later. When the process is dead, nothing is written any more."""
 
     def __init__(self, life: "Life") -> None:
@@ -216,8 +216,8 @@ class RandomModel:
     def model_info(self, model: str) -> ModelInfo:
         return ModelInfo(model, capabilities=Capabilities(context_window=WINDOW))
 
-    def picture_limits(self, model: str) -> PictureLimits:
-        return PictureLimits()
+    def picture_limits(self, model: str) -> ImageLimits:
+        return ImageLimits()
 
     async def aclose(self) -> None:
         pass

@@ -176,7 +176,7 @@ class Machine(RuleBasedStateMachine):
     def _wait_for(self, moment: str, late: int) -> None:
         """Until it has come, and a little more; whatever is asked is allowed, and who is idle gets work."""
         for _ in range(200):
-            if self.world.has_come(moment):
+            if self.world.has_arrived(moment):
                 break
             if self._session.approvals.open_approvals:
                 self.world.decide(0, AllowOnce())

@@ -3,7 +3,7 @@
 import hashlib
 from collections import Counter
 
-from desktop_agent.agent.turn import MOST_PAUSES
+from desktop_agent.agent.turn import MAX_PAUSES
 from desktop_agent.vocabulary.engine_events import (
     Envelope,
     RunFinished,
@@ -98,7 +98,7 @@ class Moments:
             "turn_started": limits.turns,
             "tool_results_received": limits.tool_iterations,
             "continuation_injected": GUARD_ITERATIONS,
-            "pauses": MOST_PAUSES + 1,
+            "pauses": MAX_PAUSES + 1,
         }
         over = [what for what, bound in most.items() if counted[what] > bound]
         require(not over, 12, f"a run goes on and on: {over}")

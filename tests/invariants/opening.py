@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from desktop_agent.engine.ledger import Ledger
-from desktop_agent.engine.reopening import reopened
+from desktop_agent.engine.ledger import JournalQueue
+from desktop_agent.engine.reopening import reopen_session
 from desktop_agent.engine.rule_book import RuleBook
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_parts.setup import SessionSetup
-from desktop_agent.engine.writer import Writer
+from desktop_agent.engine.writer import SessionWriter
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.vocabulary.conduct.guards import Guard, GuardContinue, GuardMoment, GuardPass
@@ -43,7 +43,9 @@ def new_session(world: "World", book: RuleBook | None = None) -> Session:
     record = ConversationRecord(
         id=ID, title="New conversation", created_at=now(), updated_at=now(), endpoint_id="e", model="m"
     )
-    return Session(Writer(Ledger(world.life.store, record, is_new=True)), _setup(world, book or RuleBook()))
+    return Session(
+        SessionWriter(JournalQueue(world.life.store, record, is_new=True)), _setup(world, book or RuleBook())
+    )
 
 
 def opened_session(world: "World") -> Session:
@@ -56,7 +58,7 @@ async def _opened(world: "World") -> Session:
     book = RuleBook(await store.rules.all())
     if not any(each.id == ID for each in await store.list_conversations()):
         return new_session(world, book)
-    return await reopened(store, ID, _setup(world, book))
+    return await reopen_session(store, ID, _setup(world, book))
 
 
 def _setup(world: "World", book: RuleBook) -> SessionSetup:
@@ -96,6 +98,6 @@ def _setup(world: "World", book: RuleBook) -> SessionSetup:
         hooks=Hooks((on_prompt,), (before,), (after,)) if world.has_hooks else Hooks(),
         guards=(Guard("again", guard, GUARD_ITERATIONS),),
         specialists=lambda: (_SPECIALIST,),
-        book=book,
+        rule_book=book,
         store=None,
     )

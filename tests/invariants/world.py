@@ -162,7 +162,7 @@ class World(Observer):
         self.session.interrupt(*([target] if target is not None else []))
         self._stopped = target is None and self.session.working
 
-    def has_come(self, moment: str) -> bool:
+    def has_arrived(self, moment: str) -> bool:
         """Whether it is this moment now."""
         match moment:
             case moments.ASKED:
@@ -201,14 +201,14 @@ class World(Observer):
 
     def add_rule(self, effect: RuleEffect, tool: str) -> None:
         # Every other one names the tool only beside another, of which there is none.
-        named = (tool,) if len(self.session.standing.rules) % 2 else ("another", tool)
-        self.in_loop(lambda: self.session.standing.add(Rule(effect=effect, tool=named[0], also=named[1:])))
+        named = (tool,) if len(self.session.permission_policy.rules) % 2 else ("another", tool)
+        self.in_loop(lambda: self.session.permission_policy.add(Rule(effect=effect, tool=named[0], also=named[1:])))
         if effect is RuleEffect.DENY:
             self._denied.add(tool)
 
     def take_back_rules(self) -> None:
         """All that deny or ask."""
-        standing = self.session.standing
+        standing = self.session.permission_policy
         stricter = [rule.id for rule in standing.rules if rule.effect is not RuleEffect.ALLOW]
         self._denied.clear()
         self.in_loop(lambda: [standing.revoke(id_) for id_ in stricter])
@@ -255,7 +255,7 @@ class World(Observer):
         self.life = Life(self.folder, self)
         self.life.loop.order = self._order
         self.session = opened_session(self)
-        denying = [rule for rule in self.session.standing.rules if rule.effect is RuleEffect.DENY]
+        denying = [rule for rule in self.session.permission_policy.rules if rule.effect is RuleEffect.DENY]
         self._denied &= {tool for rule in denying for tool in rule.tools}
         self._learn_which_runs_were_ended()
         self._listen()
@@ -352,7 +352,9 @@ class World(Observer):
         require(not self._running, 5, f"{name} started beside {list(self._running.values())}")
         mode = self.session.modes.current
         require(mode.mutating != "deny", 8, f"{name} ran in plan mode")
-        by_rule = any(rule.effect is RuleEffect.ALLOW and name in rule.tools for rule in self.session.standing.rules)
+        by_rule = any(
+            rule.effect is RuleEffect.ALLOW and name in rule.tools for rule in self.session.permission_policy.rules
+        )
         allowed = triple in self._allowed or by_rule or mode.mutating == "accept_edits"
         require(allowed, 2, f"{name} {word!r} ran and nobody had allowed it")
 
@@ -447,8 +449,8 @@ class World(Observer):
         require(not session.approvals.open_approvals, 12, "an approval waits for nobody")
         history = session.history
         # What a dead process left may stay open until somebody goes on with it.
-        paused = self._unended() if session.resumable else None
-        results_follow_calls(history, may_be_open=session.resumable)
+        paused = self._unended() if session.can_resume else None
+        results_follow_calls(history, may_be_open=session.can_resume)
         results_are_of_their_calls(history, ACTING)
         history_survives(history)
         runs_are_whole(self.runs, paused)

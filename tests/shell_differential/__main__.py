@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from desktop_agent.permissions.shell.commands import ParsedLine, parsed
+from desktop_agent.permissions.shell.commands import ParsedLine, parse_line
 from tests.shell_differential.box import SHELLS, Box
 from tests.shell_differential.compare import differences, usual_environment
 from tests.shell_differential.grammar import lines
@@ -57,11 +57,11 @@ class Comparison:
 
     def differences(self, line: str, taken_for: ParsedLine | None = None) -> tuple[str, ...]:
         """What the line does and its parsed form does not tell of."""
-        return differences(taken_for or parsed(line), self._box.run(line), self._usual, line)
+        return differences(taken_for or parse_line(line), self._box.run(line), self._usual, line)
 
     def compare(self, kind: str, line: str) -> None:
         """Count one line, and what differs in it."""
-        report, found = self.report, parsed(line)
+        report, found = self.report, parse_line(line)
         report.made += 1
         if not found.understood:
             if kind == "grammar":
@@ -88,7 +88,7 @@ class Comparison:
             while at < len(line) and tries < _MOST_TRIES:
                 shorter = line[:at] + line[at + size :]
                 tries += 1
-                if shorter and parsed(shorter).understood and self.differences(shorter):
+                if shorter and parse_line(shorter).understood and self.differences(shorter):
                     line = shorter
                 else:
                     at += size

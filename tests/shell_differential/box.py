@@ -22,7 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from desktop_agent.tools.commands.environment import environment_of_command
+from desktop_agent.tools.commands.environment import command_environment
 from tests.shell_differential.xtrace import MARK, Traced, read_bash, read_dash
 
 HERE = Path(__file__).parent
@@ -166,7 +166,7 @@ def _walls(folder: Path, locale: str) -> list[str]:
     for name, file in real.items():
         walls += ["--ro-bind", str(file.resolve()), f"/.box/real/{name}"]
     walls += ["--dir", WORKING_FOLDER, "--dir", "/tmp"]
-    given = environment_of_command({**_VARIABLES, "LANG": locale}, Path("/tmp"), network=False)
+    given = command_environment({**_VARIABLES, "LANG": locale}, Path("/tmp"), network=False)
     given |= {name: _VARIABLES[name] for name in ("n", "x", "y")}
     given |= {"BASH_XTRACEFD": "63", "SHELLOPTS": "braceexpand:hashall:interactive-comments:xtrace", "PS4": MARK}
     given["BASH_FUNC_command_not_found_handle%%"] = _HANDLER

@@ -4,8 +4,8 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 
-from desktop_agent.permissions.shell.commands import ParsedLine, harmless_names
-from desktop_agent.permissions.shell.nodes import is_own_name
+from desktop_agent.permissions.shell.commands import ParsedLine, safe_variable_names
+from desktop_agent.permissions.shell.nodes import is_private_variable
 from desktop_agent.permissions.shell.wrappers import program_name
 from tests.shell_differential.box import WORKING_FOLDER, Ran, Started
 from tests.shell_differential.xtrace import Traced
@@ -39,7 +39,7 @@ def _differences(line: ParsedLine, ran: Ran, usual: str, source: str) -> Iterato
             "exec" in names and any(_is_named(line, words) for words in renamed)
         ):
             yield f"started {each.words}"
-        elif not line.moves and each.folder != _folder(line) and line.goes_to in _FOLDERS:
+        elif not line.changes_folder and each.folder != _folder(line) and line.goes_to in _FOLDERS:
             yield f"started {each.words} in {each.folder}"
         elif not _may_set(line, source) and each.environment != usual and names.isdisjoint({"env", "exec"}):
             yield f"started {each.words} with other variables"
@@ -95,7 +95,7 @@ def _untold(line: ParsedLine, traced: Traced) -> str | None:
     if text.startswith("[[ ") and any(each.words[0] == "[[" for each in line.commands):
         return None
     if (loop := _LOOP.match(text)) is not None:
-        return None if line.sets_variables or is_own_name(loop[1]) else f"set {loop[1]}"
+        return None if line.sets_variables or is_private_variable(loop[1]) else f"set {loop[1]}"
     if _ASSIGNMENT.match(text) is not None:
         return None if line.sets_variables or _is_harmless(text) else f"set {text!r}"
     return f"ran {text!r}"
@@ -103,11 +103,11 @@ def _untold(line: ParsedLine, traced: Traced) -> str | None:
 
 def _may_set(line: ParsedLine, source: str) -> bool:
     """Whether programs may find other variables: the line says so, or sets one that changes no program."""
-    return line.sets_variables or any(f"{name}=" in source for name in harmless_names())
+    return line.sets_variables or any(f"{name}=" in source for name in safe_variable_names())
 
 
 def _is_harmless(text: str) -> bool:
-    return text.partition("=")[0] in harmless_names()
+    return text.partition("=")[0] in safe_variable_names()
 
 
 def _is_text_of(said: Sequence[str | None], text: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from desktop_agent.permissions.shell import commands, nodes, own_commands
-from desktop_agent.permissions.shell.commands import parsed
+from desktop_agent.permissions.shell.commands import parse_line
 from tests.shell_differential.__main__ import Comparison, Report
 from tests.shell_differential.box import HERE, SHELLS, Box, why_none
 from tests.shell_differential.grammar import lines
@@ -40,9 +40,9 @@ def comparison(can_run: None, request: pytest.FixtureRequest) -> Iterator[Compar
 
 @pytest.fixture(autouse=True)
 def nothing_remembered() -> Iterator[None]:
-    commands._parsed.cache_clear()
+    commands._parse.cache_clear()
     yield
-    commands._parsed.cache_clear()
+    commands._parse.cache_clear()
 
 
 def test_nothing_differs_from_what_a_shell_does(comparison: Comparison) -> None:
@@ -60,7 +60,7 @@ def test_nothing_differs_from_what_a_shell_does(comparison: Comparison) -> None:
 def test_ordinary_lines_are_understood_and_do_not_differ(comparison: Comparison) -> None:
     ordinary = (HERE / "ordinary_lines.txt").read_text().splitlines()
     assert len(ordinary) == 500
-    assert sum(parsed(line).understood for line in ordinary) >= UNDERSTOOD_BEFORE
+    assert sum(parse_line(line).understood for line in ordinary) >= UNDERSTOOD_BEFORE
     comparison.report = Report()
     for line in ordinary:
         comparison.compare("ordinary", line)
@@ -68,24 +68,24 @@ def test_ordinary_lines_are_understood_and_do_not_differ(comparison: Comparison)
 
 
 def _forgets_substitutions(patch: pytest.MonkeyPatch) -> None:
-    read = commands._Reading.read
+    read = commands._LineReader.read
 
     def forgetful(self: Any, node: Any, level: int = 0) -> None:
         if node.type not in {"command_substitution", "process_substitution"}:
             read(self, node, level)
 
-    patch.setattr(commands._Reading, "read", forgetful)
+    patch.setattr(commands._LineReader, "read", forgetful)
 
 
 FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "forgets substitutions": _forgets_substitutions,
-    "takes all for sound": lambda patch: patch.setattr(commands, "is_sound", lambda *_: True),
-    "forgets what is started": lambda patch: patch.setattr(commands, "unwrapped", lambda _: None),
-    "reads own commands as words": lambda patch: patch.setattr(commands, "is_read_plainly", lambda *_, **__: True),
-    "forgets redirections": lambda patch: patch.setattr(commands._Reading, "_redirect", lambda *_: None),
+    "takes all for sound": lambda patch: patch.setattr(commands, "is_unambiguous", lambda *_: True),
+    "forgets what is started": lambda patch: patch.setattr(commands, "unwrap", lambda _: None),
+    "reads own commands as words": lambda patch: patch.setattr(commands, "is_plain_builtin", lambda *_, **__: True),
+    "forgets redirections": lambda patch: patch.setattr(commands._LineReader, "_redirect", lambda *_: None),
     "forgets variables": lambda patch: patch.setattr(commands, "sets_variable", lambda _: False),
     "forgets moves": lambda patch: patch.setattr(own_commands, "_MOVING", frozenset()),
-    "forgets live variables": lambda patch: patch.setattr(nodes, "_LIVE_NAMES", frozenset()),
+    "forgets live variables": lambda patch: patch.setattr(nodes, "_SPECIAL_VARIABLES", frozenset()),
 }
 
 
@@ -117,7 +117,7 @@ def test_a_fault_is_found(in_bash: Comparison, fault: str, monkeypatch: pytest.M
 )
 def test_each_kind_of_difference_is_seen(in_bash: Comparison, line: str, taken_for: str, difference: str) -> None:
     assert in_bash.differences(line) == ()
-    assert any(each.startswith(difference) for each in in_bash.differences(line, parsed(taken_for)))
+    assert any(each.startswith(difference) for each in in_bash.differences(line, parse_line(taken_for)))
 
 
 def test_what_differs_is_made_short(in_bash: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:

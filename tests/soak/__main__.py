@@ -1,4 +1,4 @@
-"""`python -m tests.soak NAME …`, or `make soak ARGS='NAME …'`; silence where no name is given."""
+"""`python -m tests.soak TOOL_NAME …`, or `make soak ARGS='TOOL_NAME …'`; silence where no name is given."""
 
 import sys
 

@@ -134,7 +134,7 @@ class Run:
     def path(self) -> Path:
         return self.data / DATABASE_NAME
 
-    async def live(self) -> Process:
+    async def client(self) -> Process:
         """All of it."""
         shutil.copytree(self._template, self.data)
         (self.data / "old").rename(self.folder / "old")
@@ -503,7 +503,7 @@ async def _one(run: Run, told: Told, kept: Path) -> None:
     if own_disk:
         _mount("-t", "tmpfs", "-o", "size=4m", "tmpfs", str(run.folder))
     try:
-        acted = await run.live()
+        acted = await run.client()
         told.codes[f"{run.fault}: {'killed' if acted.code is None else acted.code}"] += 1
     except Exception as error:  # the rest of the runs goes on
         run.faults.append(f"{type(error).__name__}: {error}")

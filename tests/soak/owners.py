@@ -31,7 +31,7 @@ from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.blocks import ToolResult
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.preferences import Preferences, Providers
+from desktop_agent.vocabulary.preferences import Preferences, ProviderPreferences
 from tests.desktop_agent.providers.loopback import Loopback, Reply, Request, chunk, sse
 from tests.soak.driven_window import PRESSED_ALLOW
 
@@ -104,9 +104,9 @@ class World:
             (folder / name).mkdir()
         (folder / "link").symlink_to("data")
         endpoint = Endpoint(id="loopback", title="Loopback", base_url=server)
-        chosen = Providers(endpoints=(endpoint,), endpoint_id=endpoint.id, model="m")
+        chosen = ProviderPreferences(endpoints=(endpoint,), endpoint_id=endpoint.id, model="m")
         PreferencesFile(self.data).save_now(Preferences(providers=chosen))
-        self._paths = PATHS if _can_mount(folder) else PATHS[:2]
+        self._changed_paths = PATHS if _can_mount(folder) else PATHS[:2]
 
     async def pair(self) -> None:
         """Two at once; some are killed at some moment. Then what they left is recovered, and all of it is looked at."""
@@ -132,7 +132,7 @@ class World:
         kill_after = self._chance.choice((None, None, 3.0, 5.0, 8.0))
         if kind == "window":
             kill_after = self._chance.choice((5.0, 8.0, 12.0))
-        await self._run(kind, self._chance.choice(self._paths), id_, kill_after)
+        await self._run(kind, self._chance.choice(self._changed_paths), id_, kill_after)
 
     async def _run(self, kind: str, path: str, id_: str, kill_after: float | None) -> int | None:
         """One process; its exit code, None when it was killed."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.frame.patience import PATIENCE
-from ui.__main__ import BEHIND, SLICES
+from ui.__main__ import BACKGROUND_IMPORTS, SLICED_IMPORTS
 
 # The program itself, ended when one can write in its window.
 STARTED = """
@@ -163,7 +163,7 @@ def test_no_conversation_is_needed_to_fill_the_window():
 
 
 def test_what_is_imported_in_a_thread_has_no_qt_and_what_is_imported_in_slices_comes_in_small_ones():
-    found = told(SLICED, json.dumps([BEHIND, SLICES]))
+    found = told(SLICED, json.dumps([BACKGROUND_IMPORTS, SLICED_IMPORTS]))
     for names in found["behind"].values():
         assert among(names, ("PySide6", "shiboken6", "ui")) == []
     for room, names in found["slices"].items():

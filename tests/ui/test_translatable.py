@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from desktop_agent.conversation.spending import Spending
+from desktop_agent.conversation.spending import ConversationUsage
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.vocabulary.blocks import Citation, Image, Outcome, ServerStep, Text, ToolResult, ToolUse, Unknown
 from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS
@@ -37,9 +37,9 @@ from desktop_agent.vocabulary.engine_events import (
     TurnStarted,
 )
 from desktop_agent.vocabulary.errors import AuthenticationFailed, ConnectionFailed, RemedyAction, Sentence
-from desktop_agent.vocabulary.images import WITHOUT_GIF, UrlSource
+from desktop_agent.vocabulary.images import MEDIA_TYPES_WITHOUT_GIF, UrlSource
 from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.preferences import Preferences, Providers
+from desktop_agent.vocabulary.preferences import Preferences, ProviderPreferences
 from desktop_agent.vocabulary.provider_events import (
     ContentDelta,
     TextClosed,
@@ -54,7 +54,7 @@ from tests.ui.texts import ROOT, modules, sentence_templates, untranslated
 from tests.ui.transcript.feeding import Feed, NoPictures
 from ui.bridge.opening import AddressOpener
 from ui.look.rows import RowRole
-from ui.look.sentences import spoken
+from ui.look.sentences import translate_sentence
 from ui.look.theme import ThemeSource
 
 # Names and key names, which no translation of ours changes.
@@ -213,12 +213,12 @@ def test_every_template_of_the_runtime_can_be_collected():
 def test_sentences_are_spoken_with_the_sentences_in_them(marked):
     error = ConnectionFailed("ωω")
     both = Sentence("{what} {remedy}", {"what": error.sentence, "remedy": error.remedy})
-    assert spoken(both) == (
+    assert translate_sentence(both) == (
         "⟦⟦The model server could not be reached: ωω⟧ "
         "⟦Check that the server is running and the address is right, then try again.⟧⟧"
     )
     assert str(both).startswith("The model server could not be reached: ωω Check")
-    assert spoken(AuthenticationFailed("x").remedy).startswith("⟦")
+    assert translate_sentence(AuthenticationFailed("x").remedy).startswith("⟦")
 
 
 # What the screen says.
@@ -280,7 +280,7 @@ def test_the_transcript(view):
     assert len(kinds) == 7, kinds
     for folded in (True, False):
         for row in rows:
-            view._stage.choices.set(row.item.id, "unfolded", value=not folded)
+            view._render_context.choices.set(row.item.id, "unfolded", value=not folded)
             row.refresh("state")
         view._on_theme()
         told = [row.label for row in rows] + [row.spoken() for row in rows]
@@ -290,7 +290,7 @@ def test_the_transcript(view):
         assert "⟦You said⟧" in told
         assert all(f"⟦{each}⟧" in words for each in ("Review", "Open settings", "Copy details", "Thinking…", "Wrap"))
         assert unmarked(words) == []
-    view.jump.set_count(3)
+    view.jump_button.set_count(3)
     assert bare_texts(view) == []
 
 
@@ -305,9 +305,9 @@ def test_a_literal_on_the_screen_is_found(qtbot, marked):
 
 
 def test_the_jump_button_draws_its_count(view):
-    view.jump.set_count(3)
-    view.jump.show()
-    assert painted(view.jump) == "⟦3 new⟧"
+    view.jump_button.set_count(3)
+    view.jump_button.show()
+    assert painted(view.jump_button) == "⟦3 new⟧"
 
 
 def test_the_menus_of_the_transcript(view):
@@ -316,7 +316,7 @@ def test_the_menus_of_the_transcript(view):
     for index in range(len(view.surface.rows)):
         row, corner = view.surface.rows.row(index), view.surface.row_box(index).topLeft()
         for block in range(len(row.blocks)):
-            menu = view.offers.menu_about(row.block_box(block).topLeft() + corner + QPoint(12, 8), view)
+            menu = view.offers.build_menu(row.block_box(block).topLeft() + corner + QPoint(12, 8), view)
             assert bare_texts(menu) == []
             titles.add(menu.title())
             menu.deleteLater()
@@ -327,8 +327,8 @@ def test_the_composer_and_its_pickers(qtbot, marked):
     from ui.bridge.servers import ModelGroup
     from ui.composer.composer import Composer
     from ui.composer.model_picker import ModelPicker
-    from ui.composer.model_rows import facts_of, tip_of
-    from ui.composer.reasoning_switch import ReasoningSwitch
+    from ui.composer.model_rows import model_details, model_tooltip
+    from ui.composer.reasoning_switch import ReasoningPicker
     from ui.composer.workspace_picker import WorkspacePicker
 
     themes = ThemeSource()
@@ -341,7 +341,7 @@ def test_the_composer_and_its_pickers(qtbot, marked):
     assert bare_texts(composer) == []
     models.set_models([ModelGroup(LOCAL_SERVERS[0], (ModelInfo("μ"),)), ModelGroup(LOCAL_SERVERS[1], ())])
     models._popup.panel.narrow("")
-    reasoning = ReasoningSwitch(themes)
+    reasoning = ReasoningPicker(themes)
     composer.add_control(reasoning)
     modes = frozenset({"disabled", "effort", "adaptive", "between_tools"})
     efforts = ("minimal", "low", "medium", "high", "xhigh", "max")
@@ -355,9 +355,9 @@ def test_the_composer_and_its_pickers(qtbot, marked):
     price = Price(input=1, output=2)
     for retires in (date(2001, 1, 1), date(2999, 1, 1)):
         known = ModelInfo("μ", None, Capabilities(images=True, tools=True, reasoning=True), price, retires)
-        assert [each for each in facts_of(known, date(2026, 1, 1)) if unmarked(each)] == []
-        assert not unmarked(tip_of(known))
-    composer.set_can_see(False)
+        assert [each for each in model_details(known, date(2026, 1, 1)) if unmarked(each)] == []
+        assert not unmarked(model_tooltip(known))
+    composer.set_supports_images(False)
     composer.set_working(True)
     assert bare_texts(composer) == []
 
@@ -380,15 +380,17 @@ def test_the_sidebar(qtbot, marked):
 
 def test_the_palette(qtbot, marked):
     from ui.shell.palette.palette import CommandPalette
-    from ui.shell.palette.rows import CommandRow, Group, rows_for
+    from ui.shell.palette.rows import CommandGroup, CommandRow, matching_rows
 
     window = QWidget()
     qtbot.addWidget(window)
     window.show()
-    palette = CommandPalette(ThemeSource(), lambda: [Group("⟦λ⟧", [CommandRow(text="δ", is_choosable=True)])], window)
+    palette = CommandPalette(
+        ThemeSource(), lambda: [CommandGroup("⟦λ⟧", [CommandRow(text="δ", is_choosable=True)])], window
+    )
     palette.open()
     assert bare_texts(palette) == []
-    assert not unmarked(rows_for("ω", [])[0].text)
+    assert not unmarked(matching_rows("ω", [])[0].text)
 
 
 def test_the_help(qtbot, marked):
@@ -436,9 +438,9 @@ def test_the_approval_dialog(qtbot, marked):
 
 def test_the_welcome_screen(qtbot, marked):
     from tests.ui.welcome.test_welcome import Found
-    from ui.welcome.welcome import Welcome
+    from ui.welcome.welcome import WelcomePage
 
-    page = Welcome(ThemeSource())
+    page = WelcomePage(ThemeSource())
     qtbot.addWidget(page)
     page.show()
     assert bare_texts(page) == []
@@ -450,18 +452,18 @@ def test_the_welcome_screen(qtbot, marked):
 
 
 def test_the_settings(qtbot, marked):
-    from desktop_agent.engine.own_prices import PricedModel
+    from desktop_agent.engine.own_prices import ModelPriceEntry
     from ui.preferences.settings_dialog import SettingsDialog
 
-    servers = Providers(endpoints=(LOCAL_SERVERS[0], CLOUD_PROVIDERS[0]))
+    servers = ProviderPreferences(endpoints=(LOCAL_SERVERS[0], CLOUD_PROVIDERS[0]))
     dialog = SettingsDialog(ThemeSource(), Preferences(providers=servers))
     qtbot.addWidget(dialog)
     dialog.show()
     dialog.set_keys([CLOUD_PROVIDERS[0].id])
-    dialog.set_key_backend("κλειδιά")
+    dialog.set_keyring("κλειδιά")
     # Fonts have names, not words.
     assert set(bare_texts(dialog)) <= set(QFontDatabase.families())
-    dialog.set_prices([PricedModel("δ", "δ", "δ", "λ", Price(input=1), is_own=True)])
+    dialog.set_prices([ModelPriceEntry("δ", "δ", "δ", "λ", Price(input=1), is_own=True)])
     for each in dialog._providers._cards.values():
         each._open_editor()
         each._editor._address.setText("http://127.0.0.1:7")
@@ -483,7 +485,7 @@ def test_the_usage_meter(qtbot, marked):
     for cost, window in ((10, None), (None, 100)):
         usage = everything.model_copy(update={"cost": cost})
         answers = [Message(role=Role.ASSISTANT, usage=each) for each in (usage, Usage())]
-        meter.show_usage(usage, Spending(lambda answers=answers: answers), window)
+        meter.show_usage(usage, ConversationUsage(lambda answers=answers: answers), window)
         assert [each for each in texts_of(meter) if unmarked(each)] == []
 
 
@@ -491,7 +493,7 @@ def test_remarks_on_pictures(marked):
     from tests.ui.composer.test_picture_remarks import picture, remarks
 
     pictures = [picture("δ", width=9, size=9, media_type="image/gif"), picture("δ", width=9, size=9)]
-    said = remarks(*pictures, media_types=WITHOUT_GIF, max_bytes=1, max_edge=1, max_count=1)
+    said = remarks(*pictures, media_types=MEDIA_TYPES_WITHOUT_GIF, max_bytes=1, max_edge=1, max_count=1)
     said += remarks(pictures[1], max_edge=1) + remarks(pictures[1], can_see=False)
     assert len(said) == 6
     assert [each for each in said if unmarked(each)] == []

@@ -62,7 +62,7 @@ class Life:
     answer: str
     after: int = NEVER
     inside: str = ""
-    delegates: bool = False
+    delegate_slots: bool = False
 
 
 @dataclass
@@ -196,7 +196,7 @@ class MortalEngine(Engine):
     life: Life
 
     def _setup(self, store: Store) -> SessionSetup:
-        model, life = Model(delegates=self.life.delegates), self.life
+        model, life = Model(delegates=self.life.delegate_slots), self.life
 
         async def open_provider(*_: object) -> Model:
             return model
@@ -209,9 +209,9 @@ class MortalEngine(Engine):
         return replace(
             super()._setup(store),
             open_provider=open_provider,
-            refuse_removed=refuse_none,
+            require_endpoint=refuse_none,
             tools_for=tools_for,
-            specialists=lambda: (FINDER,) if life.delegates else (),
+            specialists=lambda: (FINDER,) if life.delegate_slots else (),
         )
 
 
@@ -287,7 +287,7 @@ def go_on(session: Session) -> bool:
         session.send(Message.user("go"))
         return False
     try:
-        session.go_on()
+        session.continue_run()
     except WrongUse:
         assert session.history[-1].text == "done"
     return False

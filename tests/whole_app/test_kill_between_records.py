@@ -42,7 +42,7 @@ class Forge:
         self._process.communicate()
         assert self._process.returncode == 0
 
-    def live(self, life: Life) -> int:
+    def client(self, life: Life) -> int:
         """How it ended: 0, or minus the signal."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -58,11 +58,11 @@ class World:
     forge: Forge
     folder: Path
 
-    def live(self, **how: Any) -> tuple[int, dict[str, Any]]:
+    def client(self, **how: Any) -> tuple[int, dict[str, Any]]:
         answer = self.folder / "answer.json"
         answer.unlink(missing_ok=True)
         life = Life(str(self.folder / "data"), str(self.folder / "work"), str(answer), **how)
-        ended = self.forge.live(life)
+        ended = self.forge.client(life)
         return ended, json.loads(answer.read_text(encoding="utf-8")) if answer.exists() else {}
 
     def lines(self) -> dict[str, list[str]]:
@@ -168,10 +168,10 @@ def judge_calls(world: World, found: Found, told: dict[str, Any]) -> None:
 
 def died_and_gone_on(world: World, **how: Any) -> tuple[dict[str, list[str]], dict[str, Any]]:
     """What the tools had done at its death, and what the second life tells."""
-    ended, _ = world.live(**how)
+    ended, _ = world.client(**how)
     assert ended == KILLED
     before = world.lines()
-    ended, told = world.live(delegates=how.get("delegates", False))
+    ended, told = world.client(delegates=how.get("delegates", False))
     assert ended == 0
     return before, told
 
@@ -183,19 +183,19 @@ class Tally:
     resumed: int = 0
     waiting: int = 0
     allowed: int = 0
-    unknown: int = 0
+    on_unauthorized: int = 0
     finished: int = 0
 
     def add(self, found: Found, told: dict[str, Any]) -> None:
         self.resumed += told["resumed"]
         self.waiting += bool(found.waiting)
         self.allowed += bool(set(found.allowed) - set(found.started))
-        self.unknown += any("unknown" in result for message in told["history"] for result in message["results"])
+        self.on_unauthorized += any("unknown" in result for message in told["history"] for result in message["results"])
         self.finished += bool(found.finished)
 
 
 def test_between_any_two_records(worlds: Worlds) -> None:
-    ended, whole = worlds("whole").live()
+    ended, whole = worlds("whole").client()
     assert ended == 0
     tally = Tally()
     for after in range(whole["records"] + 1):
@@ -242,7 +242,7 @@ def judge_delegation(world: World, before: dict[str, list[str]], found: Found, t
 
 
 def test_between_any_two_records_of_a_specialists_work(worlds: Worlds) -> None:
-    ended, whole = worlds("whole").live(delegates=True)
+    ended, whole = worlds("whole").client(delegates=True)
     assert ended == 0
     outcomes: Counter[str] = Counter()
     below = 0
@@ -272,12 +272,12 @@ def test_in_the_middle_of_a_specialists_tool(worlds: Worlds, inside: str) -> Non
 def test_however_often_it_dies(worlds: Worlds, every: int, delegates: bool) -> None:
     """Also while it puts in order what the death before has left."""
     world = worlds("again")
-    ended, told = world.live(after=every, delegates=delegates)
+    ended, told = world.client(after=every, delegates=delegates)
     deaths = 0
     while ended == KILLED:
         deaths += 1
         after = every if deaths < MOST_DEATHS else NEVER
-        ended, told = world.live(after=after, delegates=delegates)
+        ended, told = world.client(after=after, delegates=delegates)
     assert ended == 0
     judge_history(told["history"])
     assert told["history"][-1]["text"] == "done"

@@ -20,18 +20,18 @@ from ui.approval.arguments_view import ArgumentsView
 from ui.approval.call_header import CallHeader
 from ui.approval.call_list import CallList
 from ui.approval.decision_bar import DecisionBar
-from ui.approval.parts.dialog_room import DialogRoom
-from ui.approval.parts.key_guard import SETTLE_MS, GuardedDialog, is_written_in
-from ui.approval.parts.middle import Middle
+from ui.approval.parts.dialog_room import DialogSizer
+from ui.approval.parts.key_guard import INPUT_DELAY_MS, GuardedDialog, is_typing_in
+from ui.approval.parts.middle import ShrinkingScrollArea
 from ui.approval.pending_approval import PendingApproval
 from ui.approval.previews.preview_view import PreviewView
 from ui.approval.reason_note import ReasonNote
 from ui.approval.rule_choice import RuleChoice
-from ui.look.parts.mode_picker import KEYS, ModePicker
+from ui.look.parts.mode_picker import MODE_SHORTCUT, ModePicker
 from ui.look.theme import SPACE_L, SPACE_M, ThemeSource
-from ui.look.visible_text import with_hidden_shown
+from ui.look.visible_text import show_hidden
 
-PREVIEW_PAUSE_MS = 250
+PREVIEW_DELAY_MS = 250
 
 
 class ApprovalDialog(GuardedDialog):
@@ -46,7 +46,7 @@ class ApprovalDialog(GuardedDialog):
     preview_requested = Signal(str, object)
     """The approval's id and edited arguments whose effect is wanted: answer with `set_preview`."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None, settle_ms: int = SETTLE_MS) -> None:
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None, settle_ms: int = INPUT_DELAY_MS) -> None:
         super().__init__(parent)
         self._calls: dict[str, PendingApproval] = {}
         self._decided: set[str] = set()
@@ -61,14 +61,14 @@ class ApprovalDialog(GuardedDialog):
         self._rules = RuleChoice(themes)
         self._preview = PreviewView(themes)
         self._arguments = ArgumentsView(themes)
-        self._middle = Middle(
+        self._scroll_area = ShrinkingScrollArea(
             (self._header, self._reasons, self._preview, self._arguments, self._rules),
-            (*self._arguments.givers, self._header.giver, *self._preview.givers),
+            (*self._arguments.shrinkables, self._header.shrinkable, *self._preview.shrinkables),
         )
         self._bar = DecisionBar(themes, settle_ms)
-        self._bar.use(lambda: self._arguments.edited_input)
-        self._preview_pause = QTimer(self, singleShot=True, interval=PREVIEW_PAUSE_MS)
-        self._room = DialogRoom(themes, self, self._list, self._middle, self._bar)
+        self._bar.set_edited_input_source(lambda: self._arguments.edited_input)
+        self._preview_timer = QTimer(self, singleShot=True, interval=PREVIEW_DELAY_MS)
+        self._sizer = DialogSizer(themes, self, self._list, self._scroll_area, self._bar)
         self._build()
         self._connect()
 
@@ -83,9 +83,9 @@ class ApprovalDialog(GuardedDialog):
         return self._bar
 
     @property
-    def first(self) -> QWidget:
+    def initial_focus(self) -> QWidget:
         """The list where there is one, else what the call would do."""
-        return (self._list if len(self._calls) > 1 else self._preview.first) or self._arguments.view
+        return (self._list if len(self._calls) > 1 else self._preview.initial_focus) or self._arguments.view
 
     def set_approvals(self, calls: Sequence[PendingApproval]) -> None:
         """The calls that wait now, in order. Those answered elsewhere go; with none left the dialog closes."""
@@ -96,36 +96,36 @@ class ApprovalDialog(GuardedDialog):
             if self.isVisible():
                 self.accept()
         elif self._current not in waiting:
-            self._show(next(iter(waiting)))
+            self._show_approval(next(iter(waiting)))
         else:
             call = waiting[self._current]
             self._reasons.show_reasons(call.reasons, call.outsiders)
             self._list.show_calls(waiting.values(), self._current)
-            self._offer_others()
+            self._update_batch_offer()
 
     def set_preview(self, approval_id: str, arguments: JsonObject, preview: Preview | None) -> None:
         """The effect of these very arguments, as `preview_requested` gave them. Others may be written by now."""
         if approval_id == self._current and arguments is self._arguments.arguments:
             self._preview.show_preview(preview)
 
-    def refuse(self, approval_id: str, why: str) -> None:
+    def show_rejection(self, approval_id: str, why: str) -> None:
         """A decision was not taken: its call waits on, with those that were to be decided with it."""
         self._decided.clear()
         if approval_id == self._current:
-            self._arguments.refuse(why)
-            self._middle.bring([self._arguments])
+            self._arguments.show_rejection(why)
+            self._scroll_area.reveal([self._arguments])
 
     def setVisible(self, visible: bool) -> None:  # noqa: FBT001  # Qt's signature
         """Sized before Qt puts it over the middle of the window."""
         if visible and not self.isVisible():
-            self._room.start()
+            self._sizer.set_initial_width()
         super().setVisible(visible)
 
     def showEvent(self, event: QShowEvent) -> None:
         """Rest from the moment of appearing."""
-        self._room.fit()
+        self._sizer.fit_height()
         super().showEvent(event)
-        self._bar.settle()
+        self._bar.start_input_delay()
 
     def reject(self) -> None:
         """Escape leaves the editor first; from there on it closes the dialog with everything still waiting."""
@@ -137,42 +137,44 @@ class ApprovalDialog(GuardedDialog):
         self.postponed.emit()
 
     def _connect(self) -> None:
-        self._list.chosen.connect(self._show)
+        self._list.chosen.connect(self._show_approval)
         self._bar.decided.connect(self._decide)
         self._bar.edit_toggled.connect(self._arguments.toggle)
-        self._bar.message_changed.connect(self._keep_message)
+        self._bar.message_changed.connect(self._store_message)
         self._arguments.changed.connect(self._arguments_changed)
-        self._preview_pause.timeout.connect(self._ask_for_preview)
+        self._preview_timer.timeout.connect(self._request_preview)
         self._reasons.trusted.connect(self._trust)
-        self._bar.rules_wanted.connect(self._rules.start)
-        self._rules.sight_wanted.connect(self._middle.bring)
-        QShortcut(QKeySequence(KEYS), self, autoRepeat=False).activated.connect(self.mode.open_menu)
+        self._bar.rules_wanted.connect(self._rules.open_choice)
+        self._rules.sight_wanted.connect(self._scroll_area.reveal)
+        QShortcut(QKeySequence(MODE_SHORTCUT), self, autoRepeat=False).activated.connect(self.mode.open_menu)
         self._rules.granted.connect(self._bar.allow_always)
-        self._rules.left.connect(self._arguments.view.setFocus)
+        self._rules.cancelled.connect(self._arguments.view.setFocus)
 
-    def _show(self, approval_id: str) -> None:
+    def _show_approval(self, approval_id: str) -> None:
         call = self._calls[approval_id]
         # About a call that was answered elsewhere: who sends a message of their own has done with it.
-        was_writing = self.isVisible() and self._current not in self._decided and is_written_in(self.focusWidget())
+        was_writing = self.isVisible() and self._current not in self._decided and is_typing_in(self.focusWidget())
         self._current = approval_id
-        self._preview_pause.stop()
+        self._preview_timer.stop()
         self._header.show_call(call)
         self._reasons.show_reasons(call.reasons, call.outsiders)
         self._rules.hide()
-        self._rules.offer(call.offers, self._arguments.last)
-        self.setAccessibleDescription(" ".join(filter(None, (self._header.words, self._reasons.words))))
-        self._preview.leave_out_folder(call.workspace)
+        self._rules.set_offers(call.offers, self._arguments.last_in_tab_order)
+        self.setAccessibleDescription(
+            " ".join(filter(None, (self._header.accessible_text, self._reasons.accessible_text)))
+        )
+        self._preview.set_known_folder(call.workspace)
         self._preview.show_preview(call.preview)
         # Where they are edited, their preview is asked for anew.
         self._arguments.show_call(call.arguments, call.validate, self._edits.get(approval_id))
         self._bar.set_message(self._messages.get(approval_id, ""))
         self._set_editing()
-        self._allow_what_stands()
-        self._offer_others()
+        self._update_allowed()
+        self._update_batch_offer()
         self._list.show_calls(self._calls.values(), approval_id)
-        self._bar.settle()
-        self._middle.to_top()
-        self.give_keys(was_writing=was_writing)
+        self._bar.start_input_delay()
+        self._scroll_area.scroll_to_top()
+        self.set_initial_focus(was_writing=was_writing)
 
     def _decide(self, decision: Decision, for_others: bool) -> None:  # noqa: FBT001  # a slot
         call = self.current
@@ -184,7 +186,7 @@ class ApprovalDialog(GuardedDialog):
         self._decided.update(ids)
         for approval_id in ids:
             own = approval_id == call.approval_id
-            self.decided.emit(approval_id, decision if own else _for_another(decision))
+            self.decided.emit(approval_id, decision if own else _decision_for_others(decision))
             if approval_id not in self._decided:
                 # It was refused. The others wait with it: the person has to answer once more.
                 break
@@ -194,7 +196,7 @@ class ApprovalDialog(GuardedDialog):
         # Only now: a listener may have called set_approvals already, and what it removed must not come back.
         self.set_approvals(list(self._calls.values()))
 
-    def _keep_message(self, text: str) -> None:
+    def _store_message(self, text: str) -> None:
         if self._current is not None:
             self._messages[self._current] = text
 
@@ -208,14 +210,14 @@ class ApprovalDialog(GuardedDialog):
         else:
             self._edits[call.approval_id] = text
         self._set_editing()
-        self._allow_what_stands()
-        self._renew_preview(call)
+        self._update_allowed()
+        self._refresh_preview(call)
 
     def _set_editing(self) -> None:
         self._bar.set_editing(self._arguments.is_editing)
-        self._preview.keep_room(self._arguments.is_editing)
+        self._preview.set_reserve_status(self._arguments.is_editing)
 
-    def _allow_what_stands(self) -> None:
+    def _update_allowed(self) -> None:
         """A rule was made for the arguments that were asked for: of others nobody knows what it would allow."""
         call, is_edited = self.current, self._arguments.edited_input is not None
         has_rules = call is not None and bool(call.offers) and not is_edited
@@ -227,30 +229,30 @@ class ApprovalDialog(GuardedDialog):
             self._rules.hide()
 
     def _trust(self) -> None:
-        if not self._bar.is_resting:
+        if not self._bar.is_input_delayed:
             self.trusted.emit()
 
-    def _renew_preview(self, call: PendingApproval) -> None:
+    def _refresh_preview(self, call: PendingApproval) -> None:
         if call.preview is None:
             return
         if self._arguments.edited_input is None and self._arguments.is_valid:
-            self._preview_pause.stop()
+            self._preview_timer.stop()
             self._preview.show_preview(call.preview)
         else:
             self._preview.show_waiting(valid=self._arguments.is_valid)
-            self._preview_pause.start()
+            self._preview_timer.start()
 
-    def _ask_for_preview(self) -> None:
+    def _request_preview(self) -> None:
         if self._current is not None and self._arguments.is_valid:
             self.preview_requested.emit(self._current, self._arguments.arguments)
 
     def _others(self, call: PendingApproval) -> list[PendingApproval]:
         return [each for each in self._calls.values() if each.tool == call.tool and each is not call]
 
-    def _offer_others(self) -> None:
+    def _update_batch_offer(self) -> None:
         call = self.current
         if call is not None:
-            self._bar.offer_others(with_hidden_shown(call.tool), len(self._others(call)))
+            self._bar.offer_same_tool_calls(show_hidden(call.tool), len(self._others(call)))
 
     def _build(self) -> None:
         self.setAccessibleName(self.tr("Approve tool call"))
@@ -260,9 +262,9 @@ class ApprovalDialog(GuardedDialog):
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         detail = QVBoxLayout()
         detail.setSpacing(SPACE_M)
-        detail.addWidget(self._middle, 1)
-        detail.addWidget(self._room.foot)
-        line = self._room.line
+        detail.addWidget(self._scroll_area, 1)
+        detail.addWidget(self._sizer.foot)
+        line = self._sizer.main_layout
         line.setSpacing(SPACE_L)
         line.addWidget(self._list)
         line.addLayout(detail, 1)
@@ -271,7 +273,7 @@ class ApprovalDialog(GuardedDialog):
         layout.addLayout(line)
 
 
-def _for_another(decision: Decision) -> Decision:
+def _decision_for_others(decision: Decision) -> Decision:
     """What it means for another call: edited arguments and a rule are of the one that they were made for."""
     match decision:
         case AllowOnce() | AllowAlways():

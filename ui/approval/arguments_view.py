@@ -8,22 +8,22 @@ from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.tool_calls import is_same_json
-from ui.approval.parts.fitted_text import FittedText
-from ui.approval.parts.middle import GivesWay
-from ui.approval.parts.wrapped_text import WrappedText
-from ui.approval.visible_text import beginning, folded
-from ui.look.controls import set_kind
+from ui.approval.parts.fitted_text import AutoHeightText
+from ui.approval.parts.middle import Shrinkable
+from ui.approval.parts.wrapped_text import WrappingLabel
+from ui.approval.visible_text import fold_lines, truncate_text
+from ui.look.controls import set_style_property
 from ui.look.fonts import mono_font
 from ui.look.parts.json_text import arguments_as_json, arguments_from_json
 from ui.look.theme import SPACE_XS, ThemeSource
 
 # Longer texts are checked a moment after the last key; until then they count as not checked.
-CHECKED_AT_ONCE = 100_000
-PAUSE_MS = 200
+MAX_IMMEDIATE_LENGTH = 100_000
+VALIDATION_DELAY_MS = 200
 # At least and at most. What the arguments do is said above them, so they give way first.
 SHOWN_ROWS, EDITED_ROWS = (3, 8), (6, 16)
 
-Check = Callable[[JsonObject], str | None]
+ArgumentsValidator = Callable[[JsonObject], str | None]
 
 
 class ArgumentsView(QWidget):
@@ -36,15 +36,15 @@ class ArgumentsView(QWidget):
         self._themes = themes
         self._original: JsonObject = {}
         self._parsed: JsonObject | None = {}
-        self._check: Check = lambda _: None
-        self._heading = WrappedText(self.tr("Arguments"), "strong")
-        self._view = FittedText(*SHOWN_ROWS)
-        self._editor = FittedText(*EDITED_ROWS)
-        self._problem = WrappedText(kind="error")
-        self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
+        self._check: ArgumentsValidator = lambda _: None
+        self._heading = WrappingLabel(self.tr("Arguments"), "strong")
+        self._view = AutoHeightText(*SHOWN_ROWS)
+        self._editor = AutoHeightText(*EDITED_ROWS)
+        self._problem = WrappingLabel(kind="error")
+        self._pause = QTimer(self, singleShot=True, interval=VALIDATION_DELAY_MS)
         self._build()
-        self._pause.timeout.connect(self._read)
-        self._editor.textChanged.connect(self._text_changed)
+        self._pause.timeout.connect(self._parse_editor)
+        self._editor.textChanged.connect(self._on_text_changed)
         themes.changed.connect(self._dress)
         self._dress()
 
@@ -54,12 +54,12 @@ class ArgumentsView(QWidget):
         return self._editor if self.is_editing else self._view
 
     @property
-    def last(self) -> QWidget:
+    def last_in_tab_order(self) -> QWidget:
         """Where the keyboard leaves it."""
         return self._editor
 
     @property
-    def givers(self) -> tuple[GivesWay, ...]:
+    def shrinkables(self) -> tuple[Shrinkable, ...]:
         """What can be lower."""
         return (self._view, self._editor)
 
@@ -93,13 +93,13 @@ class ArgumentsView(QWidget):
         """The text in the editor, or None while it is closed."""
         return self._editor.text if self.is_editing else None
 
-    def show_call(self, arguments: JsonObject, check: Check, edited_text: str | None = None) -> None:
+    def show_call(self, arguments: JsonObject, check: ArgumentsValidator, edited_text: str | None = None) -> None:
         """Show a call; `edited_text` opens the editor where it was left."""
         self._original, self._check = arguments, check
-        text, left_out = beginning(arguments_as_json(arguments))
+        text, left_out = truncate_text(arguments_as_json(arguments))
         words = self.tr("Arguments, without the last {0} characters: “Edit arguments” shows all of them")
         self._heading.setText(words.format(f"{left_out:,}") if left_out else self.tr("Arguments"))
-        self._view.show_in_order(folded(text))
+        self._view.set_text(fold_lines(text))
         self._close()
         if edited_text is not None:
             self.edit(edited_text)
@@ -109,7 +109,7 @@ class ArgumentsView(QWidget):
         self._view.hide()
         self._editor.show()
         self._problem.show()
-        self._editor.show_in_order(arguments_as_json(self._original) if text is None else text)
+        self._editor.set_text(arguments_as_json(self._original) if text is None else text)
         self._editor.setFocus()
 
     def toggle(self) -> None:
@@ -125,7 +125,7 @@ class ArgumentsView(QWidget):
         self._close()
         self.changed.emit()
 
-    def refuse(self, problem: str) -> None:
+    def show_rejection(self, problem: str) -> None:
         """Say why these arguments were not taken; edited ones have to be changed."""
         if self.is_editing:
             self._parsed = None
@@ -140,17 +140,17 @@ class ArgumentsView(QWidget):
         self._parsed = self._original
         self._say("")
 
-    def _text_changed(self) -> None:
+    def _on_text_changed(self) -> None:
         if not self.is_editing:
             return
-        if self._editor.document().characterCount() <= CHECKED_AT_ONCE:
-            self._read()
+        if self._editor.document().characterCount() <= MAX_IMMEDIATE_LENGTH:
+            self._parse_editor()
             return
         self._pause.start()
         self._say(self.tr("Checking…"))
         self.changed.emit()
 
-    def _read(self) -> None:
+    def _parse_editor(self) -> None:
         self._pause.stop()
         parsed, problem = arguments_from_json(self._editor.text)
         if parsed is not None:
@@ -164,7 +164,7 @@ class ArgumentsView(QWidget):
         # Its line is kept while one writes: the buttons under it would jump.
         self._problem.setVisible(self.is_editing or bool(problem))
         self._editor.setAccessibleDescription(problem)
-        set_kind(self._editor, "invalid", "true" if problem else "false")
+        set_style_property(self._editor, "invalid", "true" if problem else "false")
 
     def _build(self) -> None:
         self._view.setReadOnly(True)

@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
-from ui.approval.parts.wrapped_text import WrappedText
+from ui.approval.parts.wrapped_text import WrappingLabel
 from ui.approval.pending_approval import PendingApproval
 from ui.look.rows import RowDelegate, RowRole
-from ui.look.sentences import plain_tip
+from ui.look.sentences import plain_tooltip
 from ui.look.theme import SPACE_S, ThemeSource
-from ui.look.written.order import shown_apart, without_order_marks
+from ui.look.written.order import isolate_untrusted, strip_bidi_marks
 
 
 class CallList(QWidget):
@@ -21,7 +21,7 @@ class CallList(QWidget):
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._count = WrappedText(kind="muted")
+        self._count = WrappingLabel(kind="muted")
         self._list = QListWidget()
         self._list.setAccessibleName(self.tr("Waiting calls"))
         self._list.setItemDelegate(RowDelegate(themes, self._list))
@@ -41,12 +41,12 @@ class CallList(QWidget):
         blocker = QSignalBlocker(self._list)
         self._list.clear()
         for call in calls:
-            item = QListWidgetItem(shown_apart(call.tool), self._list)
+            item = QListWidgetItem(isolate_untrusted(call.tool), self._list)
             item.setData(Qt.ItemDataRole.UserRole, call.approval_id)
-            item.setData(RowRole.UNDER, shown_apart(call.subject))
-            whole = f"{item.text()}: {shown_apart(call.subject)}"
-            item.setData(Qt.ItemDataRole.AccessibleTextRole, without_order_marks(whole))
-            item.setToolTip(plain_tip(whole))
+            item.setData(RowRole.SUBTITLE, isolate_untrusted(call.subject))
+            whole = f"{item.text()}: {isolate_untrusted(call.subject)}"
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, strip_bidi_marks(whole))
+            item.setToolTip(plain_tooltip(whole))
             if call.approval_id == current:
                 self._list.setCurrentItem(item)
         blocker.unblock()

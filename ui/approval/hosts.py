@@ -4,32 +4,32 @@ import re
 
 from PySide6.QtCore import QCoreApplication, QUrl
 
-from desktop_agent.vocabulary.text.lookalikes import lookalike
-from ui.look.written.order import shown_apart
+from desktop_agent.vocabulary.text.lookalikes import find_lookalike
+from ui.look.written.order import isolate_untrusted
 
 _ACE = "xn--"
-_PARTS = re.compile(r"(\*\.)?(.*?)(:\d+)?", re.DOTALL)
+_HOST_PATTERN = re.compile(r"(\*\.)?(.*?)(:\d+)?", re.DOTALL)
 
 
-def host_words(host: str) -> str:
+def describe_host(host: str) -> str:
     """As computers write it and, where that stands for letters that could be taken for others, in these (RFC 3492).
 
     A wildcard in front and a port behind stay where they are.
     """
-    found = _PARTS.fullmatch(host)
+    found = _HOST_PATTERN.fullmatch(host)
     wildcard, name, port = (found[1] or "", found[2], found[3] or "") if found else ("", host, "")
-    plain, letters = _plain(name), in_letters(name) if name.isascii() else name
-    whole = shown_apart(f"{wildcard}{plain}{port}")
+    plain, letters = _ascii_host(name), decode_punycode(name) if name.isascii() else name
+    whole = isolate_untrusted(f"{wildcard}{plain}{port}")
     if letters in {"", plain.lower()}:
         return whole
-    alike = lookalike(letters, is_name=True)
+    alike = find_lookalike(letters, is_name=True)
     if alike is None:
-        return f"{whole} ({shown_apart(letters)})"
+        return f"{whole} ({isolate_untrusted(letters)})"
     words = QCoreApplication.translate("Hosts", "{0} (reads “{1}”, but “{2}” is {3})")
-    return words.format(whole, shown_apart(letters), alike.char, alike.name)
+    return words.format(whole, isolate_untrusted(letters), alike.char, alike.name)
 
 
-def in_letters(ascii_host: str) -> str:
+def decode_punycode(ascii_host: str) -> str:
     """What the name stands for; nothing where it cannot be read."""
     try:
         return ".".join(
@@ -40,7 +40,7 @@ def in_letters(ascii_host: str) -> str:
         return ""
 
 
-def _plain(name: str) -> str:
+def _ascii_host(name: str) -> str:
     url = QUrl()
     url.setHost(name)
     return name if name.isascii() else url.host(QUrl.ComponentFormattingOption.FullyEncoded) or name

@@ -15,11 +15,11 @@ from desktop_agent.vocabulary.tool_calls import (
     ToolClass,
 )
 
-MOST_OF_SUBJECT = 200
+MAX_SUBJECT_LENGTH = 200
 """Characters."""
 
 
-def _anything_fits(arguments: JsonObject) -> str | None:
+def _accept_any(arguments: JsonObject) -> str | None:
     del arguments
     return None
 
@@ -59,7 +59,7 @@ class PendingApproval:
     server: str = ""
     server_says: str = ""
     workspace: str = ""
-    validate: Callable[[JsonObject], str | None] = field(default=_anything_fits, compare=False, repr=False)
+    validate: Callable[[JsonObject], str | None] = field(default=_accept_any, compare=False, repr=False)
 
     @property
     def subject(self) -> str:
@@ -74,4 +74,4 @@ class PendingApproval:
                 pass
             case _:
                 text = next((each for each in self.arguments.values() if isinstance(each, str)), "")
-        return " ".join(text[:MOST_OF_SUBJECT].split())
+        return " ".join(text[:MAX_SUBJECT_LENGTH].split())

@@ -6,14 +6,14 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QButtonGroup, QFrame, QHBoxLayout, QRadioButton, QScrollArea, QVBoxLayout, QWidget
 
-from ui.approval.parts.wrapped_text import WrappedText
+from ui.approval.parts.wrapped_text import WrappingLabel
 from ui.approval.pending_approval import RuleOffer
-from ui.approval.visible_text import folded
+from ui.approval.visible_text import fold_lines
 from ui.look.controls import button, label
 from ui.look.parts.flow_rows import FlowRows
-from ui.look.sentences import spoken
+from ui.look.sentences import translate_sentence
 from ui.look.theme import RADIUS_S, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
-from ui.look.written.order import shown_apart, values_apart, without_order_marks
+from ui.look.written.order import isolate_untrusted, isolate_values, strip_bidi_marks
 
 
 class RuleChoice(QFrame):
@@ -25,7 +25,7 @@ class RuleChoice(QFrame):
     granted = Signal(str)
     sight_wanted = Signal(list)
     """Widgets that the person has to see now, the most important last."""
-    left = Signal()
+    cancelled = Signal()
     """The person changed their mind."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
@@ -47,12 +47,12 @@ class RuleChoice(QFrame):
         return next((each.parentWidget() for each in self._group.buttons() if each.hasFocus()), None)
 
     @property
-    def chosen(self) -> RuleOffer | None:
+    def selected(self) -> RuleOffer | None:
         """The one that is marked."""
         at = self._group.checkedId()
         return self._offers[at] if 0 <= at < len(self._offers) else None
 
-    def offer(self, offers: Sequence[RuleOffer], after: QWidget) -> None:
+    def set_offers(self, offers: Sequence[RuleOffer], after: QWidget) -> None:
         """These rules, to which Tab comes from `after`."""
         self._offers = tuple(offers)
         while (item := self._choices.takeAt(0)) is not None:
@@ -65,7 +65,7 @@ class RuleChoice(QFrame):
             if at == 0 or places[at - 1] != places[at]:
                 if at:
                     self._choices.addSpacing(SPACE_S)
-                self._choices.addWidget(WrappedText(self._where(each), "strong"))
+                self._choices.addWidget(WrappingLabel(self._where(each), "strong"))
             self._choices.addWidget(self._row(at, each))
         # They were made after all that stands below them.
         for each in (self._group.button(at) for at in range(len(self._offers))):
@@ -73,7 +73,7 @@ class RuleChoice(QFrame):
             after = each
         self._grant.setEnabled(bool(self._offers))
 
-    def start(self) -> None:
+    def open_choice(self) -> None:
         """Come into sight, with the keys on the first rule."""
         self.show()
         if self._offers:
@@ -89,18 +89,20 @@ class RuleChoice(QFrame):
         super().keyPressEvent(event)
 
     def _row(self, at: int, offer: RuleOffer) -> QWidget:
-        words = spoken(values_apart(offer.words))
-        row = _Row(
-            self._themes, folded(words), self.tr("The narrowest of these") if at == 0 and len(self._offers) > 1 else ""
+        words = translate_sentence(isolate_values(offer.words))
+        row = _RuleRow(
+            self._themes,
+            fold_lines(words),
+            self.tr("The narrowest of these") if at == 0 and len(self._offers) > 1 else "",
         )
         self._group.addButton(row.choice, at)
-        row.choice.setAccessibleName(without_order_marks(f"{words}. {self._where(offer)}"))
+        row.choice.setAccessibleName(strip_bidi_marks(f"{words}. {self._where(offer)}"))
         return row
 
     def _where(self, offer: RuleOffer) -> str:
         if offer.workspace is None:
             return self.tr("In every conversation")
-        return self.tr("Only in conversations of the folder {0}").format(shown_apart(offer.workspace))
+        return self.tr("Only in conversations of the folder {0}").format(isolate_untrusted(offer.workspace))
 
     def _mark(self, at: int) -> None:
         # Who clicks on half of it sees the whole before they grant it.
@@ -108,12 +110,12 @@ class RuleChoice(QFrame):
         self.sight_wanted.emit([self, self.focused_row or self])
 
     def _granted(self) -> None:
-        if self.chosen is not None:
-            self.granted.emit(self.chosen.rule_id)
+        if self.selected is not None:
+            self.granted.emit(self.selected.rule_id)
 
     def _leave(self) -> None:
         self.hide()
-        self.left.emit()
+        self.cancelled.emit()
 
     def _build(self) -> None:
         note = label(self.tr("Rules can be revoked in the settings."), "muted", wrap=True)
@@ -128,20 +130,20 @@ class RuleChoice(QFrame):
         layout.addWidget(FlowRows((cancel, self._grant), trailing=True))
 
 
-class _Row(QWidget):
+class _RuleRow(QWidget):
     """A round button and its rule's words: one thing to click on, with one ring around all of it."""
 
     def __init__(self, themes: ThemeSource, words: str, note: str) -> None:
         super().__init__()
         self._themes = themes
-        self.choice = _Choice(self)
+        self.choice = _RuleButton(self)
         # The ring of the button alone would leave out what is chosen.
         self.choice.setStyleSheet("QRadioButton:focus { border-color: transparent; }")
         texts = QVBoxLayout()
         texts.setSpacing(0)
-        texts.addWidget(WrappedText(words))
+        texts.addWidget(WrappingLabel(words))
         if note:
-            texts.addWidget(WrappedText(note, "muted"))
+            texts.addWidget(WrappingLabel(note, "muted"))
         layout = QHBoxLayout(self)
         layout.setContentsMargins(SPACE_XS, SPACE_XS, SPACE_XS, SPACE_XS)
         layout.setSpacing(SPACE_XS)
@@ -163,12 +165,12 @@ class _Row(QWidget):
             painter.drawRoundedRect(self.rect().adjusted(1, 1, -1, -1), RADIUS_S, RADIUS_S)
 
 
-class _Choice(QRadioButton):
+class _RuleButton(QRadioButton):
     """A round button that comes into sight when the keys reach it, with all of its rule's words."""
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        self._redraw()
+        self._update_row()
         above, row = self.parentWidget(), self.parentWidget()
         while above is not None and not isinstance(above, QScrollArea):
             above = above.parentWidget()
@@ -177,9 +179,9 @@ class _Choice(QRadioButton):
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)
-        self._redraw()
+        self._update_row()
 
-    def _redraw(self) -> None:
+    def _update_row(self) -> None:
         row = self.parentWidget()
         if row is not None:
             row.update()

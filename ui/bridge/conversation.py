@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Unpack
 from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.conversation.items import Change, Updated, UserItem
-from desktop_agent.conversation.spending import Spending
+from desktop_agent.conversation.spending import ConversationUsage
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.engine.connections import DEMO
 from desktop_agent.storage.records import ConversationChanges
@@ -27,8 +27,8 @@ from desktop_agent.vocabulary.requests import ConversationParameters, Reasoning
 from desktop_agent.vocabulary.tool_calls import UntrustedSource
 from desktop_agent.vocabulary.usage import Usage
 from ui.bridge.calls.approvals import Approvals
-from ui.bridge.calls.checkpoints import Undoing
-from ui.bridge.conduct.conduct import Conduct
+from ui.bridge.calls.checkpoints import CheckpointUndo
+from ui.bridge.conduct.conduct import SessionControls
 from ui.bridge.frame_clock import FrameClock
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class ConversationFacts(QObject):
         return self.endpoint_id == DEMO
 
     @property
-    def is_kept(self) -> bool:
+    def is_stored(self) -> bool:
         """Whether it was begun: then it has a place on the disk, also where nothing that was said stands in it."""
         return not self.is_empty or not self._session.is_new
 
@@ -119,7 +119,7 @@ class ConversationFacts(QObject):
         return prompts[-1] if prompts else ""
 
     @property
-    def can_go_on(self) -> bool:
+    def can_resume(self) -> bool:
         """Whether it is the model's turn. To an answer that ended, also one that was cut, somebody must say something:
         asked again, the model would only give it again."""
         last = self._session.history[-1:]
@@ -152,11 +152,11 @@ class OpenConversation(ConversationFacts):
         """Who works in it, where that is another process: then it can only be read."""
         self._clock = clock
         self.approvals = Approvals(session)
-        self.conduct = Conduct(session, self)
-        self.undoing = Undoing(session)
-        self.spending = Spending(lambda: session.history)
+        self.session_controls = SessionControls(session, self)
+        self.undoing = CheckpointUndo(session)
+        self.spending = ConversationUsage(lambda: session.history)
         self._waiting: list[Change] = []
-        self._grown: set[Updated] = set()
+        self._pending_updates: set[Updated] = set()
         self._is_attached = True
         clock.tick.connect(self._deliver)
         session.subscribe(self._on_changes, self._on_event)
@@ -169,7 +169,7 @@ class OpenConversation(ConversationFacts):
         what is in a message may be ready only when another conversation is on the screen.
         """
         for server in outside:
-            self._session.standing.mark(server)
+            self._session.permission_policy.mark_untrusted(server)
         self._session.steer(message, when)
         if self._is_attached:
             self.record_changed.emit()
@@ -177,7 +177,7 @@ class OpenConversation(ConversationFacts):
 
     def go_on(self) -> None:
         """Ask again, or send what waits. Raises WrongUse."""
-        self._session.go_on()
+        self._session.continue_run()
         self.working_changed.emit(True)
 
     def compact(self) -> None:
@@ -194,10 +194,10 @@ class OpenConversation(ConversationFacts):
         self._session.change_record(**changes)
         self.record_changed.emit()
 
-    async def has_place(self) -> bool:
+    async def ensure_stored(self) -> bool:
         """Whether it has a place on the disk; its first prompt may be on the way there. Raises StorageFailed."""
-        if self.is_kept and self._session.is_new:
-            await self._session.settle()
+        if self.is_stored and self._session.is_new:
+            await self._session.flush()
         return not self._session.is_new
 
     def detach(self) -> None:
@@ -211,23 +211,23 @@ class OpenConversation(ConversationFacts):
         for change in changes:
             if not isinstance(change, Updated):
                 # Indices before and after a structural change are not the same thing.
-                self._grown.clear()
-            elif change in self._grown:
+                self._pending_updates.clear()
+            elif change in self._pending_updates:
                 continue
             else:
-                self._grown.add(change)
+                self._pending_updates.add(change)
             self._waiting.append(change)
         self._clock.request()
 
     def _deliver(self) -> None:
         if self._waiting:
             changes, self._waiting = self._waiting, []
-            self._grown.clear()
+            self._pending_updates.clear()
             self.changed.emit(changes)
 
     def _on_event(self, envelope: Envelope) -> None:
         is_below = envelope.parent_run_id is not None
-        self.conduct.hear(envelope.event)
+        self.session_controls.hear(envelope.event)
         self.spending.take(envelope.event, envelope.run_id if is_below else None)
         match envelope.event:
             case ApprovalRequested() | ApprovalResolved() | ToolFinished():

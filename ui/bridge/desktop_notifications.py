@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Signal
 
-from ui.bridge.tasks import Tasks
+from ui.bridge.tasks import BackgroundTasks
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QSystemTrayIcon
 
 _log = logging.getLogger(__name__)
-_NAME = "org.freedesktop.Notifications"
-_PATH = "/org/freedesktop/Notifications"
-_PATIENCE = 5.0
+_BUS_NAME = "org.freedesktop.Notifications"
+_BUS_PATH = "/org/freedesktop/Notifications"
+_REPLY_SECONDS = 5.0
 """Seconds: a server that does not answer is none."""
 _PROGRAM = "Desktop Agent"
 _DESKTOP_ENTRY = "desktop-agent"
@@ -33,10 +33,10 @@ class DesktopNotifications(QObject):
     activated = Signal(str)
     """The key of a notification that the person clicked."""
 
-    def __init__(self, tasks: Tasks, parent: QObject | None = None) -> None:
+    def __init__(self, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._tasks = tasks
-        self._server = _Server(self.activated.emit)
+        self._server = _NotificationServer(self.activated.emit)
         self._tray: QSystemTrayIcon | None = None
         self._last = ""
 
@@ -69,7 +69,7 @@ class DesktopNotifications(QObject):
         self._tray.showMessage(title, text, QApplication.windowIcon())
 
 
-class _Server:
+class _NotificationServer:
     """The notification server of the session, as this program has it on its bus."""
 
     def __init__(self, on_activated: Any) -> None:
@@ -119,7 +119,7 @@ class _Server:
 
         opened = open_dbus_router(bus="SESSION")
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_REPLY_SECONDS):
                 self._router = await opened.__aenter__()
         except (OSError, EOFError, KeyError, ValueError, TimeoutError) as error:
             _log.info("there is no session bus to notify by: %r", error)
@@ -136,15 +136,15 @@ class _Server:
     async def _listen(self) -> None:
         from jeepney import MatchRule, message_bus  # pyright: ignore[reportMissingTypeStubs]
 
-        rule = MatchRule(type="signal", interface=_NAME, path=_PATH)
+        rule = MatchRule(type="signal", interface=_BUS_NAME, path=_BUS_PATH)
         bus: Any = message_bus
         with suppress(OSError, EOFError, TimeoutError):
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_REPLY_SECONDS):
                 await self._router.send_and_get_reply(bus.AddMatch(rule))
         queue: asyncio.Queue[Any] = asyncio.Queue()
-        self._signals = asyncio.create_task(self._hear(self._router.filter(rule, queue=queue), queue))
+        self._signals = asyncio.create_task(self._receive_signals(self._router.filter(rule, queue=queue), queue))
 
-    async def _hear(self, matching: Any, queue: "asyncio.Queue[Any]") -> None:
+    async def _receive_signals(self, matching: Any, queue: "asyncio.Queue[Any]") -> None:
         with matching:
             while True:
                 signal = await queue.get()
@@ -163,9 +163,9 @@ class _Server:
         from jeepney import new_method_call as call  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
         from jeepney.io.common import RouterClosed  # pyright: ignore[reportMissingTypeStubs]
 
-        address = DBusAddress(_PATH, bus_name=_NAME, interface=_NAME)
+        address = DBusAddress(_BUS_PATH, bus_name=_BUS_NAME, interface=_BUS_NAME)
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_REPLY_SECONDS):
                 reply = await self._router.send_and_get_reply(call(address, method, signature, words))
         except (OSError, EOFError, RouterClosed, TimeoutError) as error:
             _log.info("the notification server cannot be asked: %r", error)

@@ -7,14 +7,14 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from desktop_agent.engine.engine import Engine
 from desktop_agent.vocabulary.errors import AgentError, StorageFailed
-from ui.bridge.tasks import Tasks
+from ui.bridge.tasks import BackgroundTasks
 
 IDLE_MS = 60_000
 """After the start, and after a moment in which a run was under way."""
-_AGAIN_MS = 6 * 3_600_000
+_CHECK_INTERVAL_MS = 6 * 3_600_000
 
 
-class Disk(QObject):
+class DiskMonitor(QObject):
     """`noticed` carries a Sentence about what was found and repaired."""
 
     trouble_changed = Signal(object)
@@ -27,7 +27,7 @@ class Disk(QObject):
     checked = Signal(object, bool)
     """How it went, as a Sentence, and whether all is well now."""
 
-    def __init__(self, engine: Engine, tasks: Tasks, parent: QObject | None = None) -> None:
+    def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._engine = engine
         self._tasks = tasks
@@ -54,7 +54,7 @@ class Disk(QObject):
 
     async def last_check(self) -> datetime | None:
         """When nothing was found wrong last."""
-        return await asyncio.to_thread(self._store.checkup.last)
+        return await asyncio.to_thread(self._store.integrity_checker.last)
 
     def close(self) -> None:
         """Begin no more checks."""
@@ -63,7 +63,7 @@ class Disk(QObject):
     async def _check(self) -> None:
         self.checking.emit()
         try:
-            result = await self._store.checkup.run(full=True)
+            result = await self._store.integrity_checker.run(full=True)
         except AgentError as error:
             self.checked.emit(error.whole, False)
             raise
@@ -79,9 +79,9 @@ class Disk(QObject):
         if self._engine.working or self.trouble is not None:
             self._idle.start(IDLE_MS)
             return
-        self._idle.start(_AGAIN_MS)
+        self._idle.start(_CHECK_INTERVAL_MS)
         self._tasks.start(self._check_if_due())
 
     async def _check_if_due(self) -> None:
-        if await asyncio.to_thread(self._store.checkup.is_due):
-            await self._store.checkup.run(full=False)
+        if await asyncio.to_thread(self._store.integrity_checker.is_due):
+            await self._store.integrity_checker.run(full=False)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
-from desktop_agent.conversation.picture_intake import TakenPicture
+from desktop_agent.conversation.picture_intake import ImportedPicture
 from desktop_agent.storage.records import Draft, DraftResource
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.blocks import Image
@@ -13,15 +13,15 @@ from desktop_agent.vocabulary.errors import AgentError, ImageRefused, Sentence, 
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.tool_calls import UntrustedSource
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.pictures import Pictures
+from ui.bridge.pictures import PictureStore
 
-__all__ = ["DraftPicture", "DraftResource", "KeptDraft", "KeptDrafts", "together"]
+__all__ = ["ComposerDraft", "DraftPicture", "DraftResource", "DraftStore", "merge_drafts"]
 
-DraftPicture = tuple[TakenPicture, str]
+DraftPicture = tuple[ImportedPicture, str]
 
 
 @dataclass(frozen=True, slots=True)
-class KeptDraft:
+class ComposerDraft:
     """What was being written. `outside` are the MCP servers whose words or pictures are in it.
 
     `pasted` are the texts too long for an editor. `unreadable` are pictures whose files cannot be read now. `problems`
@@ -37,34 +37,36 @@ class KeptDraft:
     problems: tuple[ImageRefused, ...] = field(default=(), compare=False)
 
 
-class KeptDrafts:
+class DraftStore:
     """One draft a conversation; the one of a conversation that was never sent lies under no conversation.
 
     Whatever changes a draft and is refused by the disk stays in memory, where it is read from until the disk has it.
     """
 
-    def __init__(self, store: Store, pictures: Pictures) -> None:
+    def __init__(self, store: Store, pictures: PictureStore) -> None:
         self._store = store
         self._pictures = pictures
         # What is given back to a draft must not be lost to one who reads and writes it meanwhile.
         self._lock = asyncio.Lock()
-        self._under_none = ""
+        self._unsent_id = ""
         """The conversation whose draft lies under no conversation: of those never sent the last that had it."""
-        self._refused: list[tuple[OpenConversation | str, KeptDraft]] = []
+        self._refused: list[tuple[OpenConversation | str, ComposerDraft]] = []
         """What the disk did not take, or not yet, and whose it is: one draft each."""
-        self._behind: list[tuple[OpenConversation | str, KeptDraft]] = []
+        self._refused_additions: list[tuple[OpenConversation | str, ComposerDraft]] = []
         """What the disk did not take behind the drafts of conversations."""
         self._in_front = Draft()
-        """The draft under no conversation, without `_of_gone`."""
-        self._of_gone: dict[str, Draft] = {}
+        """The draft under no conversation, without `_of_deleted`."""
+        self._of_deleted: dict[str, Draft] = {}
         """Drafts of conversations that are gone. They lie behind it until all of it is read into a composer."""
 
-    async def keep(self, conversation: OpenConversation, kept: KeptDraft) -> None:
+    async def keep(self, conversation: OpenConversation, kept: ComposerDraft) -> None:
         """Keep what is being written there, for the next start. Raises StorageFailed; `load` knows it all the same."""
         async with self._lock:
-            await self._keep(conversation, kept)
+            await self._save_draft(conversation, kept)
 
-    async def keep_at_once(self, conversation: OpenConversation | None, kept: KeptDraft, *, behind: bool) -> None:
+    async def save_immediately(
+        self, conversation: OpenConversation | None, kept: ComposerDraft, *, behind: bool
+    ) -> None:
         """The same on any loop, without taking turns: the program ends, and its own loop does not go on any more.
 
         What the disk refused of others is tried once more. Raises AgentError also for words of no conversation.
@@ -72,48 +74,48 @@ class KeptDrafts:
         """
         try:
             if conversation is not None and not behind:
-                await self._keep(conversation, kept)
-            elif conversation is not None and kept != KeptDraft("", []):
+                await self._save_draft(conversation, kept)
+            elif conversation is not None and kept != ComposerDraft("", []):
                 await self._add(conversation, await self._as_record(kept))
-            elif kept != KeptDraft("", []):
+            elif kept != ComposerDraft("", []):
                 # There is none that it could be kept in, and none can be made without the window's loop.
                 raise AgentError(Sentence("No conversation was shown yet."))
         finally:
-            await self._keep_refused()
+            await self._retry_refused()
 
-    async def keep_refused(self) -> None:
+    async def retry_refused(self) -> None:
         """Try once more to keep the drafts that the disk refused, each of them. Raises StorageFailed."""
         async with self._lock:
-            await self._keep_refused()
+            await self._retry_refused()
 
     @property
-    def refused(self) -> tuple[KeptDraft, ...]:
+    def refused(self) -> tuple[ComposerDraft, ...]:
         """The drafts that the disk refused, which are in memory alone."""
-        return tuple(kept for _, kept in (*self._refused, *self._behind))
+        return tuple(kept for _, kept in (*self._refused, *self._refused_additions))
 
-    async def add(self, of: OpenConversation | str, added: KeptDraft) -> None:
+    async def add(self, of: OpenConversation | str, added: ComposerDraft) -> None:
         """Keep this behind what is being written in a conversation, or in the stored one of this id. As `keep`."""
         async with self._lock:
             try:
                 await self._add(of, await self._as_record(added))
             except StorageFailed:
-                self._behind.append((of, added))
+                self._refused_additions.append((of, added))
                 raise
 
-    async def load(self, conversation: OpenConversation) -> KeptDraft:
+    async def load(self, conversation: OpenConversation) -> ComposerDraft:
         """What was being written there; pictures that are gone or damaged are left out."""
         async with self._lock:
             current = self._refused_of(conversation)
             if current is None:
                 current = await self._read(await self._load(conversation))
             else:
-                self._hold(conversation, current)
-                self._under_none = self._under_none if _name(conversation) else conversation.id
-            behind = [each for each in self._behind if _name(each[0]) == _name(conversation)]
+                self._hold_in_memory(conversation, current)
+                self._unsent_id = self._unsent_id if _draft_key(conversation) else conversation.id
+            behind = [each for each in self._refused_additions if _draft_key(each[0]) == _draft_key(conversation)]
             if behind:
-                current = together((current, *(added for _, added in behind)))
-                self._hold(conversation, current)
-                self._behind = [each for each in self._behind if each not in behind]
+                current = merge_drafts((current, *(added for _, added in behind)))
+                self._hold_in_memory(conversation, current)
+                self._refused_additions = [each for each in self._refused_additions if each not in behind]
             return current
 
     async def give_back(self, of: OpenConversation | str, message: Message) -> None:
@@ -122,28 +124,28 @@ class KeptDrafts:
             try:
                 await self._add(of, Draft(message.text, _images(message)))
             except StorageFailed:
-                self._behind.append((of, await self.content_of(message)))
+                self._refused_additions.append((of, await self.content_of(message)))
                 raise
 
-    async def content_of(self, message: Message) -> KeptDraft:
+    async def content_of(self, message: Message) -> ComposerDraft:
         """A message as it was written; pictures that are gone or damaged are left out."""
         return await self._read(Draft(message.text, _images(message)))
 
     async def _add(self, of: OpenConversation | str, added: Draft) -> None:
         # As a record: a picture that cannot be read now would be left out for good.
-        before = self._of_gone.get(_id(of), Draft())
+        before = self._of_deleted.get(_conversation_id(of), Draft())
         try:
             if (refused := self._refused_of(of)) is not None:
                 before = await self._as_record(refused)
             else:
                 before = await (self._store.load_draft(of) if isinstance(of, str) else self._load(of))
-            await self._save(of, _joined(before, added))
+            await self._save(of, _merge_records(before, added))
         except WrongUse:
             # The conversation went away with a file that was replaced: what comes back to it did not.
-            await self._save_of_gone(of, _joined(before, added))
+            await self._save_of_deleted(of, _merge_records(before, added))
         self._forget_refused(of)
 
-    async def _read(self, draft: Draft) -> KeptDraft:
+    async def _read(self, draft: Draft) -> ComposerDraft:
         pictures: list[DraftPicture] = []
         unreadable: list[Image] = []
         problems: list[ImageRefused] = []
@@ -154,92 +156,92 @@ class KeptDrafts:
                 unreadable.append(image)
             except ImageRefused as refused:
                 problems.append(refused)
-        return KeptDraft(
+        return ComposerDraft(
             draft.text, pictures, draft.resources, draft.outside, draft.pasted, tuple(unreadable), tuple(problems)
         )
 
-    async def _keep(self, of: OpenConversation | str, kept: KeptDraft) -> None:
+    async def _save_draft(self, of: OpenConversation | str, kept: ComposerDraft) -> None:
         # Before: whoever waits for the disk may never hear what it says.
-        self._hold(of, kept)
+        self._hold_in_memory(of, kept)
         draft = await self._as_record(kept)
         try:
             await self._save(of, draft)
         except WrongUse:
             # As in `_add`.
-            await self._save_of_gone(of, draft)
+            await self._save_of_deleted(of, draft)
         self._forget_refused(of)
 
-    async def _keep_refused(self) -> None:
+    async def _retry_refused(self) -> None:
         failed: StorageFailed | None = None
         for of, kept in tuple(self._refused):
             try:
-                await self._keep(of, kept)
+                await self._save_draft(of, kept)
             except StorageFailed as error:
                 failed = error
-        for each in tuple(self._behind):
+        for each in tuple(self._refused_additions):
             of, added = each
             try:
                 await self._add(of, await self._as_record(added))
             except StorageFailed as error:
                 failed = error
             else:
-                self._behind.remove(each)
+                self._refused_additions.remove(each)
         if failed is not None:
             raise failed
 
-    def _refused_of(self, of: OpenConversation | str) -> KeptDraft | None:
-        return next((kept for other, kept in self._refused if _name(other) == _name(of)), None)
+    def _refused_of(self, of: OpenConversation | str) -> ComposerDraft | None:
+        return next((kept for other, kept in self._refused if _draft_key(other) == _draft_key(of)), None)
 
-    def _hold(self, of: OpenConversation | str, kept: KeptDraft) -> None:
+    def _hold_in_memory(self, of: OpenConversation | str, kept: ComposerDraft) -> None:
         self._forget_refused(of)
         self._refused.append((of, kept))
 
     def _forget_refused(self, of: OpenConversation | str) -> None:
         # By what they are now: one that was never sent may have been sent since.
-        self._refused = [each for each in self._refused if _name(each[0]) != _name(of)]
+        self._refused = [each for each in self._refused if _draft_key(each[0]) != _draft_key(of)]
 
     async def _save(self, of: OpenConversation | str, draft: Draft) -> None:
         if isinstance(of, str):
             await self._store.save_draft(of, draft)
             return
-        if not await of.has_place():
-            await self._save_under_none(draft, self._of_gone)
-            self._under_none = of.id
+        if not await of.ensure_stored():
+            await self._save_unsent(draft, self._of_deleted)
+            self._unsent_id = of.id
             return
-        is_first = of.id == self._under_none
-        if is_first and self._of_gone:
+        is_first = of.id == self._unsent_id
+        if is_first and self._of_deleted:
             # What was written before the first prompt has been sent by now; what lies behind it was not.
-            await self._save_under_none(Draft(), self._of_gone)
-        await self._store.save_draft(of.id, draft, was_new=is_first and not self._of_gone)
+            await self._save_unsent(Draft(), self._of_deleted)
+        await self._store.save_draft(of.id, draft, was_new=is_first and not self._of_deleted)
         if is_first:
-            self._under_none = ""
+            self._unsent_id = ""
 
-    async def _save_under_none(self, in_front: Draft, of_gone: dict[str, Draft]) -> None:
-        await self._store.save_draft(None, reduce(_joined, of_gone.values(), in_front))
-        self._in_front, self._of_gone = in_front, of_gone
+    async def _save_unsent(self, in_front: Draft, of_gone: dict[str, Draft]) -> None:
+        await self._store.save_draft(None, reduce(_merge_records, of_gone.values(), in_front))
+        self._in_front, self._of_deleted = in_front, of_gone
 
-    async def _save_of_gone(self, of: OpenConversation | str, draft: Draft) -> None:
+    async def _save_of_deleted(self, of: OpenConversation | str, draft: Draft) -> None:
         """Behind the draft of new conversations, in place of what came from this one before."""
-        in_front = self._in_front if self._of_gone else await self._store.load_draft(None)
-        await self._save_under_none(in_front, {**self._of_gone, _id(of): draft})
+        in_front = self._in_front if self._of_deleted else await self._store.load_draft(None)
+        await self._save_unsent(in_front, {**self._of_deleted, _conversation_id(of): draft})
 
-    async def _as_record(self, kept: KeptDraft) -> Draft:
+    async def _as_record(self, kept: ComposerDraft) -> Draft:
         images = tuple([await self._pictures.keep(taken, name) for taken, name in kept.pictures])
         return Draft(kept.text, (*images, *kept.unreadable), kept.resources, kept.outside, kept.pasted)
 
     async def _load(self, conversation: OpenConversation) -> Draft:
-        draft = await self._store.load_draft(conversation.id) if conversation.is_kept else Draft()
+        draft = await self._store.load_draft(conversation.id) if conversation.is_stored else Draft()
         if not conversation.is_empty or draft != Draft():
             return draft
         draft = await self._store.load_draft(None)
-        self._under_none = conversation.id
-        self._of_gone = {}
+        self._unsent_id = conversation.id
+        self._of_deleted = {}
         return draft
 
 
-def together(drafts: Sequence[KeptDraft]) -> KeptDraft:
+def merge_drafts(drafts: Sequence[ComposerDraft]) -> ComposerDraft:
     """All of them as one."""
-    return KeptDraft(
+    return ComposerDraft(
         "\n\n".join(each.text for each in drafts if each.text),
         [picture for each in drafts for picture in each.pictures],
         tuple(resource for each in drafts for resource in each.resources),
@@ -250,18 +252,18 @@ def together(drafts: Sequence[KeptDraft]) -> KeptDraft:
     )
 
 
-def _name(of: OpenConversation | str) -> str:
+def _draft_key(of: OpenConversation | str) -> str:
     """All that were never sent have one draft."""
     if isinstance(of, str):
         return of
-    return of.id if of.is_kept else ""
+    return of.id if of.is_stored else ""
 
 
-def _id(of: OpenConversation | str) -> str:
+def _conversation_id(of: OpenConversation | str) -> str:
     return of if isinstance(of, str) else of.id
 
 
-def _joined(draft: Draft, added: Draft) -> Draft:
+def _merge_records(draft: Draft, added: Draft) -> Draft:
     return Draft(
         "\n\n".join(each for each in (draft.text, added.text) if each),
         (*draft.images, *added.images),

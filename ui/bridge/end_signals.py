@@ -6,10 +6,10 @@ from types import FrameType
 
 from PySide6.QtCore import QObject, QSocketNotifier, Signal
 
-_NAMES = ("SIGTERM", "SIGINT", "SIGHUP")
+_SIGNAL_NAMES = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
-class EndSignals(QObject):
+class TerminationSignals(QObject):
     """`end_requested`: the system or the terminal asks the program to end.
 
     Python runs its handlers only between two of its own instructions, and an idle Qt runs none: the wakeup socket
@@ -27,7 +27,7 @@ class EndSignals(QObject):
         self._notifier.activated.connect(self._drain)
         self._wakeup_before = signal.set_wakeup_fd(self._write.fileno(), warn_on_full_buffer=False)
         # Windows has no SIGHUP.
-        numbers = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
+        numbers = [getattr(signal, name) for name in _SIGNAL_NAMES if hasattr(signal, name)]
         self._before = {number: signal.signal(number, self._on_signal) for number in numbers}
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ from time import monotonic
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
-FRAME = 1 / 60
+FRAME_SECONDS = 1 / 60
 
 
 class FrameClock(QObject):
@@ -24,7 +24,7 @@ class FrameClock(QObject):
     def request(self) -> None:
         """Tick soon: at once when the last frame is past, else when it is."""
         if not self._timer.isActive():
-            wait = max(0.0, self._last + FRAME - monotonic())
+            wait = max(0.0, self._last + FRAME_SECONDS - monotonic())
             self._timer.start(ceil(wait * 1000))
 
     def stop(self) -> None:

@@ -5,10 +5,10 @@ from contextlib import suppress
 from desktop_agent.engine.engine import Engine
 from desktop_agent.vocabulary.endpoints import Dialect, Endpoint
 from desktop_agent.vocabulary.errors import KeyringMissing, SecretsUnavailable
-from desktop_agent.vocabulary.preferences import Providers
+from desktop_agent.vocabulary.preferences import ProviderPreferences
 
 
-class KeptServers:
+class SavedServers:
     """Adds, changes and removes them. Every method raises StorageFailed when the preferences cannot be saved."""
 
     def __init__(self, engine: Engine) -> None:
@@ -80,12 +80,12 @@ class KeptServers:
             providers = self._providers.model_copy(update={"endpoint_id": endpoint_id, "model": model})
             await self._engine.change_preferences(preferences.model_copy(update={"providers": providers}))
 
-    async def held_keys(self) -> tuple[str, ...]:
+    async def servers_with_keys(self) -> tuple[str, ...]:
         """The servers whose key is held, in the keyring or, without one, in memory."""
         held: list[str] = []
         for endpoint in self._connections.endpoints():
             if not endpoint.may_have_key:
-                held += [endpoint.id] if self._engine.secrets.remembered(endpoint.id) is not None else []
+                held += [endpoint.id] if self._engine.secrets.remembered_secret(endpoint.id) is not None else []
                 continue
             with suppress(SecretsUnavailable):
                 if await self._engine.secrets.get(endpoint.id) is not None:
@@ -97,7 +97,7 @@ class KeptServers:
         return await self._engine.secrets.find_backend()
 
     @property
-    def _providers(self) -> Providers:
+    def _providers(self) -> ProviderPreferences:
         return self._engine.preferences.providers
 
     async def _change(self, changed_id: str, /, **update: object) -> None:
@@ -116,7 +116,7 @@ class KeptServers:
             await self._change(endpoint_id, endpoints=endpoints)
 
     async def _drop_key(self, endpoint: Endpoint) -> None:
-        if not endpoint.may_have_key and self._engine.secrets.remembered(endpoint.id) is None:
+        if not endpoint.may_have_key and self._engine.secrets.remembered_secret(endpoint.id) is None:
             return
         with suppress(KeyringMissing):  # then there was none in it
             await self._connections.remove_key(endpoint.id)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.engine.engine import Engine
-from desktop_agent.storage.records import KEPT_IN_TRASH, ConversationChanges, ConversationRecord
+from desktop_agent.storage.records import TRASH_RETENTION, ConversationChanges, ConversationRecord
 from desktop_agent.vocabulary.conduct.conduct_events import QuestionAnswered, QuestionAsked
 from desktop_agent.vocabulary.engine_events import (
     ApprovalRequested,
@@ -22,13 +22,13 @@ from desktop_agent.vocabulary.engine_events import (
 )
 from desktop_agent.vocabulary.errors import ConversationInUse, Sentence, StorageFailed, WrittenElsewhere, WrongUse
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.drafts import KeptDrafts
+from ui.bridge.drafts import DraftStore
 from ui.bridge.frame_clock import FrameClock
-from ui.bridge.pictures import Pictures
-from ui.bridge.tasks import Tasks
+from ui.bridge.pictures import PictureStore
+from ui.bridge.tasks import BackgroundTasks
 
 if TYPE_CHECKING:
-    from desktop_agent.engine.following import Follower
+    from desktop_agent.engine.following import ConversationFollower
     from desktop_agent.engine.session import Session
 
 Activity = Literal["working", "waits", "asks", "done", "failed", "idle"]
@@ -37,10 +37,10 @@ Activity = Literal["working", "waits", "asks", "done", "failed", "idle"]
 _ENDS: dict[RunEnd, Activity] = {RunEnd.COMPLETED: "done", RunEnd.LIMIT: "failed", RunEnd.FAILED: "failed"}
 
 # The list shows this many at once; older ones are found by searching.
-LISTED = 2000
+MAX_LISTED = 2000
 
 
-class Library(QObject):
+class ConversationLibrary(QObject):
     """`listed` carries the records, newest first; `opened` the conversation to show; `deleted` offers an undo."""
 
     listed = Signal(list)
@@ -48,26 +48,31 @@ class Library(QObject):
     deleted = Signal(str, str)
     activity = Signal(str, str, str)
     """Of a conversation, shown or not: its id, its title, and an Activity."""
-    left_waiting = Signal(str, bool)
+    approval_left_open = Signal(str, bool)
     """Whether a conversation that is not open has a call that waits for approval: its process is gone."""
     restored = Signal(str)
     trash_listed = Signal(list)
     """What is in the trash, the one deleted last first."""
 
     def __init__(
-        self, engine: Engine, clock: FrameClock, tasks: Tasks, pictures: Pictures, parent: QObject | None = None
+        self,
+        engine: Engine,
+        clock: FrameClock,
+        tasks: BackgroundTasks,
+        pictures: PictureStore,
+        parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._engine = engine
         self._clock = clock
         self._tasks = tasks
-        self.drafts = KeptDrafts(engine.store, pictures)
+        self.drafts = DraftStore(engine.store, pictures)
         self._open: OpenConversation | None = None
         self._session: Session | None = None
-        self._follower: Follower | None = None
+        self._follower: ConversationFollower | None = None
         # What was chosen last: an id, or something that equals nothing else. What comes later is not shown then.
         self._wanted: object = None
-        self._left_waiting: set[str] = set()
+        self._with_open_approvals: set[str] = set()
         self._listed: set[str] = set()
         engine.store.on_replaced(lambda _: self._tasks.start(self._show_new_file()))
 
@@ -79,7 +84,7 @@ class Library(QObject):
     @property
     def trash_days(self) -> int:
         """How long a deleted conversation is kept."""
-        return KEPT_IN_TRASH.days
+        return TRASH_RETENTION.days
 
     @property
     def working(self) -> bool:
@@ -90,9 +95,9 @@ class Library(QObject):
         """Read the list anew."""
         self._tasks.start(self._refresh())
 
-    def find_left_open(self) -> None:
-        """Look for what processes left that are gone; `left_waiting` tells of calls that wait."""
-        self._tasks.start(self._find_left_open())
+    def find_interrupted(self) -> None:
+        """Look for what processes left that are gone; `approval_left_open` tells of calls that wait."""
+        self._tasks.start(self._find_interrupted())
 
     def open(self, conversation_id: str) -> None:
         """Show a stored conversation, unless another one is chosen before it is there."""
@@ -193,12 +198,12 @@ class Library(QObject):
             self._open.detach()
             self._open.deleteLater()
         if self._session is not None and self._session is not session and not self._session.is_closed:
-            self._engine.leave(self._session)
+            self._engine.release_session(self._session)
         self._session = session
         self._open = OpenConversation(session, self._clock, self, held_by)
         self._open.record_changed.connect(self.refresh)
         # Its runs change the list also while another one is shown. Subscribing again changes nothing twice.
-        hearing = _Hearing(self, session)
+        hearing = _EventListener(self, session)
         session.unsubscribe(hearing)
         session.subscribe(on_event=hearing)
         self.opened.emit(self._open)
@@ -217,7 +222,7 @@ class Library(QObject):
                 self.refresh()
             case ErrorOccurred(kind=WrittenElsewhere.kind) if session is self._session:
                 # It writes nothing more; what is on the disk is shown instead.
-                self._tasks.start(self._show_anew(session))
+                self._tasks.start(self._reopen(session))
             case TurnStarted() if session.record.id not in self._listed:
                 # By now its first prompt is on the disk. Who looks elsewhere meanwhile must find back.
                 self.refresh()
@@ -232,7 +237,7 @@ class Library(QObject):
         if self._session is not None:
             # Its new title may be on the way to the disk.
             await self._session.write_all()
-        records: tuple[ConversationRecord, ...] = await self._engine.store.list_conversations(LISTED)
+        records: tuple[ConversationRecord, ...] = await self._engine.store.list_conversations(MAX_LISTED)
         self._listed = {record.id for record in records}
         self.listed.emit(list(records))
 
@@ -241,7 +246,7 @@ class Library(QObject):
             conversation_id, lambda: self._wanted == conversation_id and not self._shows(conversation_id)
         )
 
-    async def _show_anew(self, session: "Session") -> None:
+    async def _reopen(self, session: "Session") -> None:
         """Open again what is on the screen. Whoever chose another one meanwhile gets that."""
         await self._open_stored(session.record.id, lambda: self._session is session)
 
@@ -250,7 +255,7 @@ class Library(QObject):
             session = await self._engine.session(conversation_id)
         except StorageFailed as held:
             # What cannot be written can be read.
-            follower = await self._engine.follow(conversation_id, held)
+            follower = await self._engine.follow_conversation(conversation_id, held)
             if not is_wanted():
                 follower.stop()
                 return
@@ -260,11 +265,11 @@ class Library(QObject):
             return
         if not is_wanted():
             if session is not self._session:
-                self._engine.leave(session)
+                self._engine.release_session(session)
             return
-        if conversation_id in self._left_waiting:
-            self._left_waiting.discard(conversation_id)
-            self.left_waiting.emit(conversation_id, False)
+        if conversation_id in self._with_open_approvals:
+            self._with_open_approvals.discard(conversation_id)
+            self.approval_left_open.emit(conversation_id, False)
         self._show(session)
         session.resume()
 
@@ -276,22 +281,22 @@ class Library(QObject):
         if shown is None or shown.is_new:
             return
         try:
-            await self._show_anew(shown)
+            await self._reopen(shown)
         except WrongUse:
             if self._session is shown:
                 self._show_new()
 
-    async def _find_left_open(self) -> None:
-        for each in await self._engine.left_open():
-            if each.waits:
-                self._left_waiting.add(each.conversation_id)
-                self.left_waiting.emit(each.conversation_id, True)
+    async def _find_interrupted(self) -> None:
+        for each in await self._engine.interrupted_conversations():
+            if each.waits_for_approval:
+                self._with_open_approvals.add(each.conversation_id)
+                self.approval_left_open.emit(each.conversation_id, True)
 
-    async def _follow(self, follower: "Follower") -> None:
+    async def _follow(self, follower: "ConversationFollower") -> None:
         """Show what the other process writes; when it is gone, go on here."""
-        await follower.until_free()
+        await follower.run_until_free()
         if self._follower is follower:
-            await self._show_anew(follower.session)
+            await self._reopen(follower.session)
             await self._refresh()
 
     async def _change(self, conversation_id: str, changes: ConversationChanges) -> None:
@@ -301,7 +306,7 @@ class Library(QObject):
         else:
             session.change_record(**changes)
             await session.write_all()
-            self._engine.leave(session)
+            self._engine.release_session(session)
         await self._refresh()
 
     async def _delete(self, conversation_id: str) -> None:
@@ -327,7 +332,7 @@ class Library(QObject):
         await self._list_trash()
 
     async def _list_trash(self) -> None:
-        self.trash_listed.emit(list(await self._engine.store.list_conversations(LISTED, in_trash=True)))
+        self.trash_listed.emit(list(await self._engine.store.list_conversations(MAX_LISTED, in_trash=True)))
 
     async def _purge(self, conversation_id: str) -> None:
         try:
@@ -343,10 +348,10 @@ class Library(QObject):
 
 
 @dataclass(frozen=True)
-class _Hearing:
+class _EventListener:
     """What the library hears of one session. Two of the same are equal, so that one can be taken away again."""
 
-    library: Library
+    library: ConversationLibrary
     session: "Session"
 
     def __call__(self, envelope: Envelope) -> None:

@@ -8,7 +8,7 @@ import qasync  # pyright: ignore[reportMissingTypeStubs] - it ships none; only t
 from PySide6.QtWidgets import QApplication
 
 
-def run(app: QApplication, main: Callable[[], Coroutine[Any, Any, int]]) -> int:
+def run_event_loop(app: QApplication, main: Callable[[], Coroutine[Any, Any, int]]) -> int:
     """Run `main` to its end inside Qt's loop; returns its exit code.
 
     The program ends when `main` returns, not when the last window closes: what is open is put away in order first.

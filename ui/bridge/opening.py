@@ -26,7 +26,7 @@ class AddressOpener(QObject):
         self._running: dict[subprocess.Popen[bytes], str] = {}
         self._looks = 0
         self._timer = QTimer(self)
-        self._timer.timeout.connect(self._look)
+        self._timer.timeout.connect(self._poll_programs)
 
     def open_link(self, target: str) -> None:
         """In the person's browser or mail program; what a model wrote leads nowhere else."""
@@ -45,42 +45,42 @@ class AddressOpener(QObject):
         program = shutil.which("xdg-open") if sys.platform.startswith("linux") else None
         if program is None:
             if not QDesktopServices.openUrl(url):
-                self._say(address)
+                self._report_failure(address)
             return
         encoded = bytes(url.toEncoded().data()).decode("ascii")
         # Late: nothing is opened before the first click.
-        from desktop_agent.tools.processes.own_part import environment_for_others
+        from desktop_agent.tools.processes.own_part import original_environment
 
         nowhere = subprocess.DEVNULL
         try:
             process = subprocess.Popen(  # noqa: S603  a program of the system, and an address
                 [program, encoded],
-                env=environment_for_others(),
+                env=original_environment(),
                 stdin=nowhere,
                 stdout=nowhere,
                 stderr=nowhere,
                 start_new_session=True,
             )
         except OSError:
-            self._say(address)
+            self._report_failure(address)
             return
         self._running[process] = address
         self._looks = 0
         self._timer.start(_SOON_MS)
 
-    def _look(self) -> None:
+    def _poll_programs(self) -> None:
         for process, address in list(self._running.items()):
             code = process.poll()
             if code is not None:
                 del self._running[process]
             if code:
-                self._say(address)
+                self._report_failure(address)
         self._looks += 1
         if not self._running:
             self._timer.stop()
         elif self._looks == _OFTEN:
             self._timer.start(_LATER_MS)
 
-    def _say(self, address: str) -> None:
+    def _report_failure(self, address: str) -> None:
         template = "“{address}” could not be opened. Copy it, and open it yourself."
         self.failed.emit(Sentence(template, {"address": address if len(address) <= 200 else f"{address[:199]}…"}))

@@ -2,29 +2,29 @@
 
 from pathlib import Path
 
-from desktop_agent.conversation.picture_intake import TakenPicture, take
+from desktop_agent.conversation.picture_intake import ImportedPicture, import_picture_async
 from desktop_agent.storage.pictures import PictureFiles
 from desktop_agent.vocabulary.blocks import Image
 from desktop_agent.vocabulary.errors import ImageRefused
 from desktop_agent.vocabulary.images import StoredSource
 
 
-class Pictures:
+class PictureStore:
     """Takes pictures in, keeps them, and says where they lie."""
 
     def __init__(self, files: PictureFiles) -> None:
         self._files = files
 
-    async def take(self, data: bytes, name: str) -> TakenPicture:
+    async def take(self, data: bytes, name: str) -> ImportedPicture:
         """Checked, freed of metadata and scaled. Raises ImageRefused."""
-        return await take(data, name)
+        return await import_picture_async(data, name)
 
-    async def keep(self, picture: TakenPicture, name: str) -> Image:
+    async def keep(self, picture: ImportedPicture, name: str) -> Image:
         """As a block for a message. Raises StorageFailed."""
         source = await self._files.put(picture.data, picture.media_type, picture.width, picture.height)
         return Image(source=source, name=name)
 
-    async def again(self, image: Image) -> TakenPicture:
+    async def again(self, image: Image) -> ImportedPicture:
         """A kept picture as it was taken in.
 
         Raises ImageRefused when its file is gone or damaged, StorageFailed when it cannot be read now.
@@ -32,7 +32,7 @@ class Pictures:
         source = image.source
         if not isinstance(source, StoredSource):
             raise ImageRefused.unreadable(image.name or "")
-        return TakenPicture(await self._files.get(source), source.media_type, source.width, source.height, ())
+        return ImportedPicture(await self._files.get(source), source.media_type, source.width, source.height, ())
 
     def path_of(self, source: StoredSource) -> Path:
         """The file of a kept picture."""

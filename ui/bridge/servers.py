@@ -11,14 +11,14 @@ from PySide6.QtCore import QObject, Signal
 from desktop_agent.engine.connections import FoundServer, lacks_listing
 from desktop_agent.engine.engine import Engine
 from desktop_agent.vocabulary.endpoints import Endpoint
-from desktop_agent.vocabulary.errors import AgentError, KeyringMissing, SecretsUnavailable, Sentence, with_remedy
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, PictureLimits
-from ui.bridge.kept_servers import KeptServers
-from ui.bridge.tasks import Tasks
+from desktop_agent.vocabulary.errors import AgentError, KeyringMissing, SecretsUnavailable, Sentence, join_remedy
+from desktop_agent.vocabulary.requests import Capabilities, ImageLimits, ModelInfo
+from ui.bridge.kept_servers import SavedServers
+from ui.bridge.tasks import BackgroundTasks
 
-State = Literal["busy", "ok", "error", "no_keyring"]
+ConnectionState = Literal["busy", "ok", "error", "no_keyring"]
 
-_TYPE_ONE = Sentence("Check the address. If the server does not list its models, type the name of one.")
+_TYPE_MODEL = Sentence("Check the address. If the server does not list its models, type the name of one.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class ModelGroup:
     problem: Sentence | None = None
 
 
-class Servers(QObject):
+class ModelServers(QObject):
     """`models_changed` carries ModelGroups; `state_changed` says in words how connecting a server goes."""
 
     models_changed = Signal(list)
@@ -39,14 +39,14 @@ class Servers(QObject):
     connected = Signal(str, str)
     endpoints_changed = Signal()
 
-    def __init__(self, engine: Engine, tasks: Tasks, parent: QObject | None = None) -> None:
+    def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._engine = engine
         self._connections = engine.connections
         self._tasks = tasks
-        self.kept = KeptServers(engine)
+        self.kept = SavedServers(engine)
         self._refreshing = 0
-        engine.connections.on_models(self._on_listing)
+        engine.connections.on_models_changed(self._on_listing)
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:
@@ -54,7 +54,7 @@ class Servers(QObject):
         return self._connections.endpoints()
 
     @property
-    def instructions(self) -> str:
+    def default_system_prompt(self) -> str:
         """What models are told in conversations without a system prompt of their own."""
         return self._engine.preferences.chat.system_prompt
 
@@ -63,7 +63,7 @@ class Servers(QObject):
         known = self._connections.known_model(endpoint_id or "", model or "")
         return known.capabilities if known else Capabilities()
 
-    def picture_limits(self, endpoint_id: str | None, model: str | None) -> PictureLimits:
+    def picture_limits(self, endpoint_id: str | None, model: str | None) -> ImageLimits:
         """What this model's server takes of pictures, as far as is known."""
         return self._connections.picture_limits(endpoint_id or "", model or "")
 
@@ -121,7 +121,7 @@ class Servers(QObject):
             self.refresh_models()
 
     async def _find_local(self) -> None:
-        found: tuple[FoundServer, ...] = await self._connections.find_local()
+        found: tuple[FoundServer, ...] = await self._connections.discover_local()
         self.local_servers_changed.emit(list(found))
 
     async def _test(self, endpoint_id: str) -> None:
@@ -136,14 +136,14 @@ class Servers(QObject):
             self.state_changed.emit(endpoint_id, "ok", found)
 
     async def _connect(self, endpoint: Endpoint, key: SecretStr | None, *, session_only: bool) -> None:
-        model = await self._keep(endpoint, key, session_only=session_only, is_chosen=True)
+        model = await self._save(endpoint, key, session_only=session_only, is_chosen=True)
         if model is not None:
             self.connected.emit(endpoint.id, model)
 
     async def _replace_key(self, endpoint: Endpoint, key: SecretStr, *, session_only: bool) -> None:
-        await self._keep(endpoint, key, session_only=session_only, is_chosen=False)
+        await self._save(endpoint, key, session_only=session_only, is_chosen=False)
 
-    async def _keep(
+    async def _save(
         self, endpoint: Endpoint, key: SecretStr | None, *, session_only: bool, is_chosen: bool
     ) -> str | None:
         """Test it and keep it; returns its first model, or None after saying why not."""
@@ -156,7 +156,7 @@ class Servers(QObject):
                 self.state_changed.emit(endpoint.id, "error", _no_models(endpoint))
                 return None
             if key is not None:
-                await self._connections.keep_key(endpoint.id, key, session_only=session_only)
+                await self._connections.save_key(endpoint.id, key, session_only=session_only)
             model = models[0].id
             chosen = model if is_chosen else None
             await self.kept.use(endpoint, chosen, has_new_key=key is not None, session_only=session_only)
@@ -165,8 +165,8 @@ class Servers(QObject):
             self.state_changed.emit(endpoint.id, "error" if key is None else "no_keyring", error.whole)
             return None
         except AgentError as error:
-            remedy = _TYPE_ONE if endpoint.kind == "custom" and lacks_listing(error) else error.remedy
-            self.state_changed.emit(endpoint.id, "error", with_remedy(error.sentence, remedy))
+            remedy = _TYPE_MODEL if endpoint.kind == "custom" and lacks_listing(error) else error.remedy
+            self.state_changed.emit(endpoint.id, "error", join_remedy(error.sentence, remedy))
             return None
         self.state_changed.emit(endpoint.id, "ok", Sentence("Connected."))
         self.endpoints_changed.emit()
@@ -198,7 +198,7 @@ class Servers(QObject):
         await self.kept.remove(endpoint_id)
         self.endpoints_changed.emit()
         # Without a keyring there is no key to delete; a locked one is worth a word, when the server is gone already.
-        if old is None or old.may_have_key or self._engine.secrets.remembered(endpoint_id) is not None:
+        if old is None or old.may_have_key or self._engine.secrets.remembered_secret(endpoint_id) is not None:
             with suppress(KeyringMissing):
                 await self._connections.remove_key(endpoint_id)
         await self._refresh_models(again=False)
@@ -206,4 +206,4 @@ class Servers(QObject):
 
 def _no_models(endpoint: Endpoint) -> Sentence:
     sentence = Sentence("{title} answered, but it has no models yet.", {"title": endpoint.title})
-    return with_remedy(sentence, _TYPE_ONE) if endpoint.kind == "custom" else sentence
+    return join_remedy(sentence, _TYPE_MODEL) if endpoint.kind == "custom" else sentence

@@ -3,11 +3,11 @@
 from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.engine.engine import Engine
-from desktop_agent.engine.own_prices import PricedModel
+from desktop_agent.engine.own_prices import ModelPriceEntry
 from desktop_agent.vocabulary.preferences import Preferences
 from desktop_agent.vocabulary.requests import Price
-from ui.bridge.conduct.known_tools import KnownTools
-from ui.bridge.tasks import Tasks
+from ui.bridge.conduct.known_tools import AvailableTools
+from ui.bridge.tasks import BackgroundTasks
 
 ZOOM_STEP, ZOOM_LEAST, ZOOM_MOST = 10, 50, 300
 
@@ -18,11 +18,11 @@ class Settings(QObject):
     changed = Signal(Preferences)
     prices_changed = Signal()
 
-    def __init__(self, engine: Engine, tasks: Tasks, parent: QObject | None = None) -> None:
+    def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._engine = engine
         self._tasks = tasks
-        self.tools = KnownTools(engine, tasks, self)
+        self.tools = AvailableTools(engine, tasks, self)
         engine.on_preferences(self.changed.emit)
 
     @property
@@ -34,7 +34,7 @@ class Settings(QObject):
         """Use and save these."""
         self._tasks.start(self._engine.change_preferences(preferences))
 
-    def prices(self) -> tuple[PricedModel, ...]:
+    def prices(self) -> tuple[ModelPriceEntry, ...]:
         """What the models of all servers in use cost, as far as is known."""
         return self._engine.prices.models()
 

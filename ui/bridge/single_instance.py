@@ -11,7 +11,7 @@ from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
 from desktop_agent.vocabulary.errors import Sentence, StorageFailed
 
 # A window that runs answers within milliseconds; a dead one's socket refuses at once.
-PATIENCE_MS = 500
+CONNECT_TIMEOUT_MS = 500
 _PREFIX = "desktop-agent-"
 
 
@@ -82,7 +82,7 @@ class SingleInstance(QObject):
             return False
         socket = QLocalSocket()
         socket.connectToServer(holder.address)
-        is_raised = socket.waitForConnected(PATIENCE_MS)
+        is_raised = socket.waitForConnected(CONNECT_TIMEOUT_MS)
         socket.disconnectFromServer()
         return is_raised
 

@@ -10,7 +10,7 @@ from desktop_agent.vocabulary.errors import AgentError, Sentence
 _log = logging.getLogger(__name__)
 
 
-class Tasks:
+class BackgroundTasks:
     """Starts coroutines and tells `on_error` of each that fails with something meant for the person."""
 
     def __init__(self, on_error: Callable[[AgentError], None]) -> None:

@@ -6,11 +6,11 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from ui.look.controls import IconButton, label
 from ui.look.icons import pixmap
-from ui.look.sentences import plain_tip
+from ui.look.sentences import plain_tooltip
 from ui.look.theme import RADIUS_S, SPACE_S, SPACE_XS, ThemeSource
 
-THUMBNAIL = 36
-NAME_WIDTH = 170
+THUMBNAIL_SIZE = 36
+MAX_NAME_WIDTH = 170
 
 
 class AttachmentChip(QFrame):
@@ -24,16 +24,16 @@ class AttachmentChip(QFrame):
         self._icon_name = icon_name
         self._has_picture = False
         self._drawing = QLabel()
-        self._drawing.setFixedSize(QSize(THUMBNAIL, THUMBNAIL))
+        self._drawing.setFixedSize(QSize(THUMBNAIL_SIZE, THUMBNAIL_SIZE))
         self._drawing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._name = label()
-        self._name.setText(self._name.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, NAME_WIDTH))
+        self._name.setText(self._name.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, MAX_NAME_WIDTH))
         self._detail = label(kind="small")
         self.remove_button = IconButton(themes, "close", self.tr("Remove"))
         self.remove_button.setAccessibleDescription(name)
         self.setProperty("kind", "chip")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setToolTip(plain_tip(name))
+        self.setToolTip(plain_tooltip(name))
         self.remove_button.clicked.connect(self._remove)
         themes.changed.connect(self._draw)
         self._arrange()
@@ -54,7 +54,7 @@ class AttachmentChip(QFrame):
         if image.isNull():
             return
         self._has_picture = True
-        self._drawing.setPixmap(_rounded(image, THUMBNAIL, self.devicePixelRatioF()))
+        self._drawing.setPixmap(_rounded_thumbnail(image, THUMBNAIL_SIZE, self.devicePixelRatioF()))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Delete and Backspace remove it."""
@@ -84,7 +84,7 @@ class AttachmentChip(QFrame):
         layout.addWidget(self.remove_button)
 
 
-def _rounded(image: QImage, side: int, ratio: float) -> QPixmap:
+def _rounded_thumbnail(image: QImage, side: int, ratio: float) -> QPixmap:
     whole = QPixmap(round(side * ratio), round(side * ratio))
     whole.setDevicePixelRatio(ratio)
     whole.fill(Qt.GlobalColor.transparent)

@@ -8,26 +8,33 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.vocabulary.errors import AgentError, ImageRefused
-from ui.composer.attachment_chip import THUMBNAIL, AttachmentChip
-from ui.composer.offers.attached import Fetched, Fetching, PendingResource, PictureOf, WordsOf
-from ui.composer.offers.chip_row import Attached, ChipRow, Held, PastedText
-from ui.composer.pictures import Intake, PendingPicture, UnreadablePicture, as_png, read_file, thumbnail
+from ui.composer.attachment_chip import THUMBNAIL_SIZE, AttachmentChip
+from ui.composer.offers.attached import AttachmentFetch, FetchResult, PendingResource, PromptSource, ServerPicture
+from ui.composer.offers.chip_row import Attachment, AttachmentEntry, AttachmentRow, PastedText
+from ui.composer.pictures import (
+    PendingPicture,
+    PictureIntake,
+    UnreadablePicture,
+    encode_png,
+    read_picture_file,
+    thumbnail,
+)
 from ui.look.controls import announce
-from ui.look.sentences import size_in_words, spoken
+from ui.look.sentences import format_bytes, translate_sentence
 from ui.look.theme import ThemeSource
-from ui.look.visible_text import with_hidden_shown
+from ui.look.visible_text import show_hidden
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 # Three device pixels to one is as fine as screens get.
-THUMBNAIL_PIXELS = THUMBNAIL * 3
+THUMBNAIL_PIXELS = THUMBNAIL_SIZE * 3
 
 
-class Attachments(ChipRow):
+class Attachments(AttachmentRow):
     """A row of chips. Pictures are read, checked and scaled in the background; the running loop must be asyncio's."""
 
-    def __init__(self, themes: ThemeSource, intake: Intake, parent: QWidget | None = None) -> None:
+    def __init__(self, themes: ThemeSource, intake: PictureIntake, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
         self._intake = intake
@@ -35,13 +42,13 @@ class Attachments(ChipRow):
     def add_files(self, paths: Sequence[Path]) -> None:
         """Attach picture files."""
         for path in paths:
-            self._take(path.name, lambda path=path: _in_thread(read_file, path))
+            self._take(path.name, lambda path=path: _in_thread(read_picture_file, path))
 
     def add_pasted(self, data: bytes | QImage) -> None:
         """Attach a picture from the clipboard."""
         name = self.tr("Pasted image")
         if isinstance(data, QImage):
-            self._take(name, lambda: _in_thread(as_png, data))
+            self._take(name, lambda: _in_thread(encode_png, data))
             return
 
         async def at_hand() -> bytes:
@@ -49,136 +56,144 @@ class Attachments(ChipRow):
 
         self._take(name, at_hand)
 
-    def add_ready(self, attached: Sequence[Attached]) -> None:
+    def add_items(self, attached: Sequence[Attachment]) -> None:
         """Attach what was taken in before, for example in a draft."""
         for each in attached:
             match each:
                 case PendingResource():
-                    self._show_resource(self._add_resource(each.title), each)
+                    self._show_resource(self._add_resource_chip(each.title), each)
                 case PastedText():
                     self.add_text(each.text)
-                case WordsOf():
-                    self._words_of += [each] if each not in self._words_of else []
+                case PromptSource():
+                    self._prompt_sources += [each] if each not in self._prompt_sources else []
                 case PendingPicture():
                     held = self._add(each.name)
                     held.picture = each
                     self._describe(held, each)
-                    self._start(held, self._draw(held, each.taken.data))
+                    self._start_task(held, self._draw(held, each.taken.data))
                 case UnreadablePicture():
                     held = self._add(each.image.name or self.tr("Picture"))
                     held.unreadable = each
                     held.chip.show_detail(self.tr("Cannot be read now"))
         self.changed.emit()
 
-    def fetching_of(self, title: str, read: Callable[[], Awaitable[Sequence[PendingResource | PictureOf]]]) -> Fetching:
+    def create_fetch(
+        self, title: str, read: Callable[[], Awaitable[Sequence[PendingResource | ServerPicture]]]
+    ) -> AttachmentFetch:
         """What a server gives, to be added here; the chip is there at once, and taking it off ends the reading."""
-        return Fetching(title, lambda: self._read(read))
+        return AttachmentFetch(title, lambda: self._read_resources(read))
 
-    def fetching_of_picture(self, picture: PictureOf) -> Fetching:
+    def create_picture_fetch(self, picture: ServerPicture) -> AttachmentFetch:
         """A picture of a server, the same."""
-        return Fetching(picture.title, lambda: self._prepare_of(picture), is_picture=True)
+        return AttachmentFetch(picture.title, lambda: self._prepare_server_picture(picture), is_picture=True)
 
-    def add_fetching(self, several: Sequence[Fetching]) -> None:
+    def add_fetches(self, several: Sequence[AttachmentFetch]) -> None:
         """Attach what is on its way, also what came so far for another composer or draft."""
         for each in several:
-            held = self._add(each.name) if each.is_picture else self._add_resource(each.name)
-            held.fetching = each
+            held = self._add(each.name) if each.is_picture else self._add_resource_chip(each.name)
+            held.fetch = each
             held.chip.show_detail(self.tr("Preparing…") if each.is_picture else self.tr("Reading…"))
-            self._start(held, self._take_in(held, each))
+            self._start_task(held, self._take_in(held, each))
         self.changed.emit()
 
     def add_text(self, text: str) -> None:
         """Keep a long pasted text beside the editor, which would freeze on it. It is sent with the message."""
         # Encoding 50 MB only to count them would hold the window up.
         size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-        name = self.tr("Pasted text, {0}").format(size_in_words(size))
+        name = self.tr("Pasted text, {0}").format(format_bytes(size))
         chip = AttachmentChip(self._themes, "document", name)
         chip.setAccessibleName(name)
         chip.show_detail(self.tr("Sent after the message"))
-        self._hold(Held(chip, text=PastedText(text)))
+        self._add_entry(AttachmentEntry(chip, text=PastedText(text)))
         self.changed.emit()
 
     def _take(self, name: str, read: Callable[[], Awaitable[bytes]]) -> None:
-        self.add_fetching([Fetching(name, lambda: self._prepare(name, read), is_picture=True)])
+        self.add_fetches([AttachmentFetch(name, lambda: self._prepare(name, read), is_picture=True)])
 
     async def _prepare(
         self, name: str, read: Callable[[], Awaitable[bytes]], server: str = "", server_id: str = ""
-    ) -> Fetched:
+    ) -> FetchResult:
         try:
-            return Fetched([PendingPicture(name, await self._intake(await read(), name), server, server_id)])
+            return FetchResult([PendingPicture(name, await self._intake(await read(), name), server, server_id)])
         except ImageRefused as error:
-            return Fetched(problems=[error])
+            return FetchResult(problems=[error])
 
-    async def _prepare_of(self, picture: PictureOf) -> Fetched:
+    async def _prepare_server_picture(self, picture: ServerPicture) -> FetchResult:
         async def at_hand() -> bytes:
             return picture.data
 
         return await self._prepare(picture.title, at_hand, picture.server, picture.server_id)
 
-    async def _read(self, read: Callable[[], Awaitable[Sequence[PendingResource | PictureOf]]]) -> Fetched:
+    async def _read_resources(
+        self, read: Callable[[], Awaitable[Sequence[PendingResource | ServerPicture]]]
+    ) -> FetchResult:
         items: list[PendingPicture | PendingResource] = []
         problems: list[AgentError] = []
         try:
             for piece in await read():
-                fetched = await self._prepare_of(piece) if isinstance(piece, PictureOf) else Fetched([piece])
+                fetched = (
+                    await self._prepare_server_picture(piece)
+                    if isinstance(piece, ServerPicture)
+                    else FetchResult([piece])
+                )
                 items += fetched.items
                 problems += fetched.problems
         except AgentError as error:
             problems.append(error)
-        return Fetched(items, problems)
+        return FetchResult(items, problems)
 
-    async def _take_in(self, held: Held, fetching: Fetching) -> None:
-        fetched = Fetched()
+    async def _take_in(self, held: AttachmentEntry, fetching: AttachmentFetch) -> None:
+        fetched = FetchResult()
         try:
             fetched = await fetching.result()
         finally:
             # Whatever went wrong, a picture that never comes must not keep the message from being sent.
-            held.fetching = None
-            if held in self._held and (fetched.problems or not fetched.items):
+            held.fetch = None
+            if held in self._entries and (fetched.problems or not fetched.items):
                 self.lost.emit()
             if held.is_picture and fetched.items and isinstance(picture := fetched.items[0], PendingPicture):
                 held.picture = picture
             else:
                 held.task = None  # which is this one: dropping must not cancel it
-                self._drop(held)
+                self._drop_entry(held)
             self.changed.emit()
         for problem in fetched.problems:
-            announce(self, spoken(problem.sentence))
+            announce(self, translate_sentence(problem.sentence))
             self.problem.emit(problem.sentence, problem.remedy)
         if held.picture is None:
-            self.add_ready(fetched.items)
+            self.add_items(fetched.items)
         else:
             self._describe(held, held.picture)
             await self._draw(held, held.picture.taken.data)
 
-    def _add_resource(self, title: str) -> Held:
-        chip = AttachmentChip(self._themes, "document", with_hidden_shown(title))
-        chip.setAccessibleName(self.tr("Attached resource: {0}").format(with_hidden_shown(title)))
-        return self._hold(Held(chip))
+    def _add_resource_chip(self, title: str) -> AttachmentEntry:
+        chip = AttachmentChip(self._themes, "document", show_hidden(title))
+        chip.setAccessibleName(self.tr("Attached resource: {0}").format(show_hidden(title)))
+        return self._add_entry(AttachmentEntry(chip))
 
-    def _show_resource(self, held: Held, resource: PendingResource) -> None:
+    def _show_resource(self, held: AttachmentEntry, resource: PendingResource) -> None:
         held.resource = resource
         words = self.tr("{0} · from {1}")
-        held.chip.show_detail(words.format(size_in_words(resource.size), with_hidden_shown(resource.server)))
+        held.chip.show_detail(words.format(format_bytes(resource.size), show_hidden(resource.server)))
 
-    async def _draw(self, held: Held, data: bytes) -> None:
+    async def _draw(self, held: AttachmentEntry, data: bytes) -> None:
         image = await _in_thread(thumbnail, data, THUMBNAIL_PIXELS)
         held.chip.show_picture(image)
 
-    def _describe(self, held: Held, picture: PendingPicture) -> None:
-        size, tokens = size_in_words(picture.size), f"{picture.tokens:,}"
+    def _describe(self, held: AttachmentEntry, picture: PendingPicture) -> None:
+        size, tokens = format_bytes(picture.size), f"{picture.tokens:,}"
         words = self.tr("{0} · about {1} tokens").format(size, tokens)
         if picture.server:
-            words = self.tr("{0} · from {1}").format(size, with_hidden_shown(picture.server))
+            words = self.tr("{0} · from {1}").format(size, show_hidden(picture.server))
         held.chip.show_detail(words)
-        notes = [spoken(note) for note in picture.taken.notes]
+        notes = [translate_sentence(note) for note in picture.taken.notes]
         if notes:
             held.chip.setAccessibleDescription(" ".join([words, *notes]))
 
-    def _add(self, name: str) -> Held:
+    def _add(self, name: str) -> AttachmentEntry:
         chip = AttachmentChip(self._themes, "picture", name)
         chip.setAccessibleName(self.tr("Attached image: {0}").format(name))
-        return self._hold(Held(chip, is_picture=True))
+        return self._add_entry(AttachmentEntry(chip, is_picture=True))
 
 
 def _in_thread(work: Callable[P, T], *given: P.args, **named: P.kwargs) -> Awaitable[T]:

@@ -7,27 +7,27 @@ from PySide6.QtCore import QMimeData, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QTextLayout
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
-from ui.composer.pictures import looks_like_picture, picture_in
+from ui.composer.pictures import looks_like_picture, picture_from_mime
 from ui.look.fonts import body_font
 from ui.look.theme import SPACE_S, ThemeSource
 
-MOST_LINES = 10
+MAX_LINES = 10
 # Beyond either, laying the text out takes longer than a person waits for a key: it becomes an attachment.
-LONGEST_TEXT = 1_000_000
-LONGEST_LINE = 50_000
+MAX_TEXT_LENGTH = 1_000_000
+MAX_LINE_LENGTH = 50_000
 # With one of these, Up is another command. Keys of the number pad come with a modifier of their own.
 _CONTROL = Qt.KeyboardModifier.ControlModifier
-_HELD = (
+_MODIFIERS = (
     _CONTROL | Qt.KeyboardModifier.AltModifier | Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.MetaModifier
 )
-_STEPS = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
+_NAVIGATION_STEPS = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
 
 
 def is_too_long(text: str) -> bool:
     """Whether an editor would freeze on it."""
-    if len(text) > LONGEST_TEXT:
+    if len(text) > MAX_TEXT_LENGTH:
         return True
-    return len(text) > LONGEST_LINE and any(len(line) > LONGEST_LINE for line in text.split("\n"))
+    return len(text) > MAX_LINE_LENGTH and any(len(line) > MAX_LINE_LENGTH for line in text.split("\n"))
 
 
 class MessageEditor(QPlainTextEdit):
@@ -74,9 +74,9 @@ class MessageEditor(QPlainTextEdit):
         """Enter, and Up where there is nothing above."""
         if e.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
             self._enter(e.modifiers())
-        elif e.key() in _STEPS and self.document().isEmpty() and e.modifiers() & _HELD == _CONTROL:
-            self.walk_pressed.emit(_STEPS[Qt.Key(e.key())])
-        elif e.key() == Qt.Key.Key_Up and self.document().isEmpty() and not e.modifiers() & _HELD:
+        elif e.key() in _NAVIGATION_STEPS and self.document().isEmpty() and e.modifiers() & _MODIFIERS == _CONTROL:
+            self.walk_pressed.emit(_NAVIGATION_STEPS[Qt.Key(e.key())])
+        elif e.key() == Qt.Key.Key_Up and self.document().isEmpty() and not e.modifiers() & _MODIFIERS:
             self.edit_last_pressed.emit()
         elif e.key() == Qt.Key.Key_Escape:
             e.ignore()
@@ -97,13 +97,13 @@ class MessageEditor(QPlainTextEdit):
         if text:
             self.insert_text(text)
             return
-        picture = picture_in(source)
+        picture = picture_from_mime(source)
         if picture is not None:
             self.picture_given.emit(picture)
 
     def insert_text(self, text: str) -> None:
         """At the cursor, or handed on where it is too long."""
-        if is_too_long(text) or self.document().characterCount() + len(text) > LONGEST_TEXT:
+        if is_too_long(text) or self.document().characterCount() + len(text) > MAX_TEXT_LENGTH:
             self.long_text_given.emit(text)
         else:
             self.insertPlainText(text)
@@ -147,10 +147,10 @@ class MessageEditor(QPlainTextEdit):
 
     def _fit(self) -> None:
         # The plain-text layout measures in lines, not pixels (QPlainTextDocumentLayout::documentSize).
-        lines = min(max(round(self.document().size().height()), 1), MOST_LINES)
+        lines = min(max(round(self.document().size().height()), 1), MAX_LINES)
         margins = self.viewportMargins()
         # A scroll bar that is wanted only for a moment while the height follows would make the text jump.
-        scrolls = self.document().size().height() > MOST_LINES
+        scrolls = self.document().size().height() > MAX_LINES
         always, never = Qt.ScrollBarPolicy.ScrollBarAsNeeded, Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         self.setVerticalScrollBarPolicy(always if scrolls else never)
         # A pixel more, or it could be scrolled until a line of nothing stands below the last one.

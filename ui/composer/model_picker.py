@@ -6,17 +6,17 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
-from ui.composer.model_rows import ModelRow, ModelsOfServer, model_rows
+from ui.composer.model_rows import ModelRow, ServerModels, model_rows
 from ui.look.icons import themed_icon
 from ui.look.parts.search_popup import SearchPopup
-from ui.look.sentences import literal, plain_tip, shown_keys
+from ui.look.sentences import escape_mnemonics, native_shortcut, plain_tooltip
 from ui.look.theme import ThemeSource
 
 POPUP_SIZE = QSize(440, 460)
-LONGEST_NAME = 40
-ARROW = 14
+MAX_NAME_LENGTH = 40
+ARROW_SIZE = 14
 """Pixels at 100 % zoom."""
-LEAST_NAME = 8
+MIN_NAME_LENGTH = 8
 """Letters of a name that are left where there is no room for all of it."""
 
 
@@ -31,15 +31,15 @@ class ModelPicker(QToolButton):
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
-        self._groups: Sequence[ModelsOfServer] = ()
+        self._groups: Sequence[ServerModels] = ()
         self._current = ("", "")
         words = {
             "name": self.tr("Models"),
             "refresh": self.tr("Refresh models"),
             "link": self.tr("Connect a model…"),
         }
-        self._popup = SearchPopup(themes, self._found, POPUP_SIZE, self, **words)
-        self._popup.say_what_for(self.tr("Search models"), self.tr("Search, or type a model id"))
+        self._popup = SearchPopup(themes, self._search, POPUP_SIZE, self, **words)
+        self._popup.set_label(self.tr("Search models"), self.tr("Search, or type a model id"))
         self.setAccessibleName(self.tr("Model"))
         self.setProperty("kind", "quiet")
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -56,10 +56,10 @@ class ModelPicker(QToolButton):
     def minimumSizeHint(self) -> QSize:
         """With a name that is cut."""
         letters = self.fontMetrics()
-        more = letters.horizontalAdvance(self.text()) - LEAST_NAME * letters.averageCharWidth()
+        more = letters.horizontalAdvance(self.text()) - MIN_NAME_LENGTH * letters.averageCharWidth()
         return self.sizeHint() - QSize(max(more, 0), 0)
 
-    def set_models(self, groups: Sequence[ModelsOfServer]) -> None:
+    def set_models(self, groups: Sequence[ServerModels]) -> None:
         """What there is to choose from."""
         self._groups = groups
         self._popup.fill()
@@ -75,7 +75,7 @@ class ModelPicker(QToolButton):
         """Show the list above the button, or below where there is no room above."""
         self._popup.show_over(self)
 
-    def _found(self, typed: str) -> Sequence[ModelRow]:
+    def _search(self, typed: str) -> Sequence[ModelRow]:
         return model_rows(self._groups, typed, self._current)
 
     def _choose(self, row: ModelRow) -> None:
@@ -86,15 +86,15 @@ class ModelPicker(QToolButton):
         listed = (model for group in self._groups if group.endpoint.id == endpoint_id for model in group.models)
         title = next((model.title or model.id for model in listed if model.id == model_id), model_id)
         words = title or self.tr("Choose a model")
-        short = words if len(words) <= LONGEST_NAME else words[: LONGEST_NAME - 1] + "…"
-        self.setText(literal(short))
+        short = words if len(words) <= MAX_NAME_LENGTH else words[: MAX_NAME_LENGTH - 1] + "…"
+        self.setText(escape_mnemonics(short))
         self.setAccessibleDescription(words)
-        self.setToolTip(plain_tip(f"{words} ({shown_keys('Ctrl+M')})"))
+        self.setToolTip(plain_tooltip(f"{words} ({native_shortcut('Ctrl+M')})"))
 
     def _dress(self) -> None:
         # The arrow belongs behind the name; Qt puts icons in front, in reading direction.
         ltr = QGuiApplication.layoutDirection() == Qt.LayoutDirection.LeftToRight
         self.setLayoutDirection(Qt.LayoutDirection.RightToLeft if ltr else Qt.LayoutDirection.LeftToRight)
-        side = round(ARROW * self._themes.zoom / 100)
+        side = round(ARROW_SIZE * self._themes.zoom / 100)
         self.setIcon(themed_icon("chevron-down", self._themes.theme, side))
         self.setIconSize(QSize(side, side))

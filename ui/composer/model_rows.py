@@ -10,11 +10,11 @@ from PySide6.QtCore import QCoreApplication
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.requests import ModelInfo
-from ui.look.parts.found_rows import FoundRow
-from ui.look.sentences import price, short_number, spoken
+from ui.look.parts.found_rows import ResultRow
+from ui.look.sentences import format_count, format_price, translate_sentence
 
 
-class ModelsOfServer(Protocol):
+class ServerModels(Protocol):
     """One server's models, or why they cannot be listed."""
 
     @property
@@ -34,39 +34,39 @@ class ModelsOfServer(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelRow(FoundRow):
+class ModelRow(ResultRow):
     """A model, or a model id as typed; without one a heading or a remark."""
 
     endpoint_id: str = ""
     model_id: str = ""
 
 
-def model_rows(groups: Sequence[ModelsOfServer], typed: str, current: tuple[str, str]) -> list[ModelRow]:
+def model_rows(groups: Sequence[ServerModels], typed: str, current: tuple[str, str]) -> list[ModelRow]:
     """The models whose id or title contains `typed`, of each server; `current` is (endpoint id, model id)."""
     return [row for group in groups for row in _rows_of(group, typed.strip(), current)]
 
 
-def _rows_of(group: ModelsOfServer, typed: str, current: tuple[str, str]) -> list[ModelRow]:
+def _rows_of(group: ServerModels, typed: str, current: tuple[str, str]) -> list[ModelRow]:
     translate, wanted = QCoreApplication.translate, typed.casefold()
     found = [each for each in group.models if wanted in each.id.casefold() or wanted in (each.title or "").casefold()]
     today = datetime.now().astimezone().date()
     rows = [_row_of(group.endpoint.id, model, current, today) for model in found]
     if typed and all(model.id != typed for model in group.models):
-        rows.append(_as_typed(group.endpoint.id, typed, current))
+        rows.append(_custom_row(group.endpoint.id, typed, current))
     if group.problem is not None:
-        rows.insert(0, ModelRow(text=spoken(group.problem), badge="problem"))
+        rows.insert(0, ModelRow(text=translate_sentence(group.problem), badge="problem"))
     elif not group.models:
         rows.insert(0, ModelRow(text=translate("ModelRows", "No models"), badge="problem"))
     return [ModelRow(text=group.endpoint.title, is_heading=True), *rows]
 
 
 def _row_of(endpoint_id: str, model: ModelInfo, current: tuple[str, str], today: date) -> ModelRow:
-    title, facts, is_current = model.title or model.id, facts_of(model, today), (endpoint_id, model.id) == current
+    title, facts, is_current = model.title or model.id, model_details(model, today), (endpoint_id, model.id) == current
     return ModelRow(
         text=title,
         under=" · ".join(facts),
         detail="✓" if is_current else "",
-        tip=tip_of(model),
+        tip=model_tooltip(model),
         spoken=", ".join((title, *facts, *(["✓"] if is_current else []))),
         is_faded=model.retires is not None and model.retires <= today,
         is_choosable=True,
@@ -76,7 +76,7 @@ def _row_of(endpoint_id: str, model: ModelInfo, current: tuple[str, str], today:
     )
 
 
-def _as_typed(endpoint_id: str, typed: str, current: tuple[str, str]) -> ModelRow:
+def _custom_row(endpoint_id: str, typed: str, current: tuple[str, str]) -> ModelRow:
     return ModelRow(
         text=QCoreApplication.translate("ModelRows", "Use “{0}”").format(typed),
         tip=typed,
@@ -87,11 +87,11 @@ def _as_typed(endpoint_id: str, typed: str, current: tuple[str, str]) -> ModelRo
     )
 
 
-def facts_of(model: ModelInfo, today: date) -> tuple[str, ...]:
+def model_details(model: ModelInfo, today: date) -> tuple[str, ...]:
     """What is known about a model, in as few words as there can be."""
     translate, able, facts = QCoreApplication.translate, model.capabilities, list[str]()
     if able.context_window:
-        facts.append(short_number(able.context_window))
+        facts.append(format_count(able.context_window))
     for has_it, words in (
         (able.images, translate("ModelRows", "images")),
         (able.tools, translate("ModelRows", "tools")),
@@ -101,7 +101,7 @@ def facts_of(model: ModelInfo, today: date) -> tuple[str, ...]:
             facts.append(words)
     cost = model.price
     if cost is not None and cost.input is not None and cost.output is not None:
-        facts.append(f"{price(cost.input)} / {price(cost.output)}")
+        facts.append(f"{format_price(cost.input)} / {format_price(cost.output)}")
     if model.retires is not None:
         gone = model.retires <= today
         words = translate("ModelRows", "retired {0}") if gone else translate("ModelRows", "retires {0}")
@@ -109,7 +109,7 @@ def facts_of(model: ModelInfo, today: date) -> tuple[str, ...]:
     return tuple(facts)
 
 
-def tip_of(model: ModelInfo) -> str:
+def model_tooltip(model: ModelInfo) -> str:
     """The id, and the figures with their units."""
     translate, cost, lines = QCoreApplication.translate, model.price, [model.id]
     if model.capabilities.context_window:
@@ -117,5 +117,5 @@ def tip_of(model: ModelInfo) -> str:
         lines.append(words.format(f"{model.capabilities.context_window:,}"))
     if cost is not None and cost.input is not None and cost.output is not None:
         words = translate("ModelRows", "A million tokens cost {0} in and {1} out")
-        lines.append(words.format(price(cost.input), price(cost.output)))
+        lines.append(words.format(format_price(cost.input), format_price(cost.output)))
     return "\n".join(lines)

@@ -10,7 +10,7 @@ from ui.look.parts.flow_rows import FlowRows
 from ui.look.theme import SPACE_S, SPACE_XS
 
 
-class OverflowNotice(QWidget):
+class ContextOverflowNotice(QWidget):
     """By how many tokens, and what can be done about it. Hidden while it fits."""
 
     summary_requested = Signal()

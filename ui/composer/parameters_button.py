@@ -4,14 +4,14 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.vocabulary.requests import ConversationParameters
-from ui.look.parts.folding_button import FoldingButton
-from ui.look.sentences import literal, plain_tip, shown_keys
+from ui.look.parts.folding_button import CollapsingButton
+from ui.look.sentences import escape_mnemonics, native_shortcut, plain_tooltip
 from ui.look.theme import ThemeSource
 
-KEYS = "Ctrl+Shift+P"
+PARAMETERS_KEYS = "Ctrl+Shift+P"
 
 
-class ParametersButton(FoldingButton):
+class ParametersButton(CollapsingButton):
     """An icon alone while every parameter is the default; in the accent's colour when one is not."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
@@ -23,21 +23,21 @@ class ParametersButton(FoldingButton):
 
     def show_parameters(self, parameters: ConversationParameters) -> None:
         """Say what was set, one by name and several by their number."""
-        words = describe(parameters)
+        words = describe_parameters(parameters)
         short = words[0] if len(words) == 1 else self.tr("{0} own settings").format(len(words)) if words else ""
-        self.setText(" " + literal(short) if short else "")
+        self.setText(" " + escape_mnemonics(short) if short else "")
         self.setAccessibleDescription(", ".join(words) or self.tr("Default"))
         self._is_set = bool(words)
         self._apply_theme()
-        title = self.tr("Conversation settings") + f" ({shown_keys(KEYS)})"
-        self.setToolTip(plain_tip("\n".join([title, *words])))
+        title = self.tr("Conversation settings") + f" ({native_shortcut(PARAMETERS_KEYS)})"
+        self.setToolTip(plain_tooltip("\n".join([title, *words])))
 
     def _apply_theme(self) -> None:
         theme = self._themes.theme
         self.draw("sliders", theme.accent if self._is_set else theme.text)
 
 
-def describe(parameters: ConversationParameters) -> list[str]:
+def describe_parameters(parameters: ConversationParameters) -> list[str]:
     """Return each parameter that is not the default, in a few words."""
     translate = QCoreApplication.translate
     words: list[str] = []

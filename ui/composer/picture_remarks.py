@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QCoreApplication
 
 from ui.composer.pictures import PendingPicture
-from ui.look.sentences import size_in_words
+from ui.look.sentences import format_bytes
 
 if TYPE_CHECKING:
-    from desktop_agent.vocabulary.requests import PictureLimits
+    from desktop_agent.vocabulary.requests import ImageLimits
 
 
-def picture_remarks(
-    pictures: Sequence[PendingPicture], limits: "PictureLimits | None", *, can_see: bool | None
+def picture_notices(
+    pictures: Sequence[PendingPicture], limits: "ImageLimits | None", *, can_see: bool | None
 ) -> list[str]:
     """One sentence for each thing to know, in the person's language; nothing where all goes as it is.
 
@@ -28,22 +28,22 @@ def picture_remarks(
                 "This model cannot see images. Choose another model or remove the pictures before you send.",
             )
         ]
-    limits = limits or _usual_limits()
-    remarks = [words for each in pictures if (words := _change(each, limits))]
+    limits = limits or _default_limits()
+    remarks = [words for each in pictures if (words := _conversion_notice(each, limits))]
     if limits.max_count is not None and len(pictures) > limits.max_count:
         words = translate("Pictures", "This model takes at most {0} pictures: the first of these are left out.")
         remarks.append(words.format(limits.max_count))
-    return remarks + _scaling(pictures, limits)
+    return remarks + _scaling_notices(pictures, limits)
 
 
-def _usual_limits() -> "PictureLimits":
+def _default_limits() -> "ImageLimits":
     # Late: nothing is attached to the window when it is drawn for the first time.
-    from desktop_agent.vocabulary.requests import PictureLimits
+    from desktop_agent.vocabulary.requests import ImageLimits
 
-    return PictureLimits()
+    return ImageLimits()
 
 
-def _change(picture: PendingPicture, limits: "PictureLimits") -> str:
+def _conversion_notice(picture: PendingPicture, limits: "ImageLimits") -> str:
     translate = QCoreApplication.translate
     if picture.taken.media_type not in limits.media_types:
         kind = picture.taken.media_type.removeprefix("image/").upper()
@@ -51,13 +51,13 @@ def _change(picture: PendingPicture, limits: "PictureLimits") -> str:
         return words.format(picture.name, kind)
     if limits.max_bytes is not None and picture.size > limits.max_bytes:
         words = translate("Pictures", "“{0}” is made smaller: this model takes at most {1}.")
-        return words.format(picture.name, size_in_words(limits.max_bytes))
+        return words.format(picture.name, format_bytes(limits.max_bytes))
     return ""
 
 
-def _scaling(pictures: Sequence[PendingPicture], limits: "PictureLimits") -> list[str]:
-    crowded = limits.crowd is not None and len(pictures) > limits.crowd
-    edges = [limits.max_edge, limits.useful_edge, limits.crowd_edge if crowded else None]
+def _scaling_notices(pictures: Sequence[PendingPicture], limits: "ImageLimits") -> list[str]:
+    crowded = limits.many_images is not None and len(pictures) > limits.many_images
+    edges = [limits.max_edge, limits.downscale_edge, limits.many_images_max_edge if crowded else None]
     most = min((each for each in edges if each is not None), default=None)
     names = [each.name for each in pictures if most is not None and max(each.taken.width, each.taken.height) > most]
     translate = QCoreApplication.translate

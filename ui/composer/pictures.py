@@ -13,12 +13,12 @@ from PySide6.QtGui import QImage, QImageReader, QImageWriter
 from desktop_agent.vocabulary.errors import ImageRefused
 
 if TYPE_CHECKING:
-    from desktop_agent.conversation.picture_intake import TakenPicture
+    from desktop_agent.conversation.picture_intake import ImportedPicture
     from desktop_agent.vocabulary.blocks import Image
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".avif", ".heic", ".svg")
 # Read no file that is certainly too large: the intake has its own, tighter limit.
-LARGEST_FILE = 100_000_000
+MAX_FILE_SIZE = 100_000_000
 _RAW_FORMATS = ("image/png", "image/jpeg", "image/webp", "image/gif")
 
 
@@ -27,7 +27,7 @@ class PendingPicture:
     """A picture that is ready to be sent, and what the person knows it by. `server` of tools that it came from."""
 
     name: str
-    taken: "TakenPicture"
+    taken: "ImportedPicture"
     server: str = ""
     server_id: str = ""
 
@@ -49,10 +49,10 @@ class UnreadablePicture:
     image: "Image"
 
 
-class Intake(Protocol):
+class PictureIntake(Protocol):
     """Checks a picture, frees it of metadata and scales it. Raises ImageRefused."""
 
-    def __call__(self, data: bytes, name: str) -> "Awaitable[TakenPicture]":
+    def __call__(self, data: bytes, name: str) -> "Awaitable[ImportedPicture]":
         """The picture as it will be sent."""
         ...
 
@@ -73,20 +73,20 @@ def looks_like_picture(path: Path) -> bool:
     return path.suffix.lower() in SUFFIXES
 
 
-def read_file(path: Path) -> bytes:
+def read_picture_file(path: Path) -> bytes:
     """The bytes of a picture file; blocks. Raises ImageRefused, also for what is no regular file."""
     try:
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):
             raise ImageRefused.unsupported(path.name)
-        if about.st_size > LARGEST_FILE:
+        if about.st_size > MAX_FILE_SIZE:
             raise ImageRefused.too_large(path.name, "100 MB")
         return path.read_bytes()
     except OSError as error:
         raise ImageRefused.not_read(path.name, error) from error
 
 
-def picture_in(mime: QMimeData) -> bytes | QImage | None:
+def picture_from_mime(mime: QMimeData) -> bytes | QImage | None:
     """The picture on a clipboard: the bytes where the format can be sent, else the decoded image."""
     for name in _RAW_FORMATS:
         if mime.hasFormat(name):
@@ -97,7 +97,7 @@ def picture_in(mime: QMimeData) -> bytes | QImage | None:
     return image if isinstance(image, QImage) and not image.isNull() else None
 
 
-def as_png(image: QImage) -> bytes:
+def encode_png(image: QImage) -> bytes:
     """Encode; takes tens of milliseconds, so call it in a thread."""
     buffer = QBuffer()
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
@@ -107,13 +107,13 @@ def as_png(image: QImage) -> bytes:
 
 def thumbnail(data: bytes, side: int) -> QImage:
     """The picture, cut to a square of `side` pixels; null if it cannot be drawn. Decodes: call it in a thread."""
-    from desktop_agent.vocabulary.images import media_type_of
+    from desktop_agent.vocabulary.images import detect_media_type
 
     source = QBuffer()
     source.setData(QByteArray(data))
     source.open(QIODevice.OpenModeFlag.ReadOnly)
     # Told what it is: some of what Qt would find out by itself reads other files.
-    reader = QImageReader(source, QByteArray((media_type_of(data) or "").rpartition("/")[2].encode()))
+    reader = QImageReader(source, QByteArray((detect_media_type(data) or "").rpartition("/")[2].encode()))
     reader.setAutoDetectImageFormat(False)
     whole = reader.size()
     if whole.isValid():

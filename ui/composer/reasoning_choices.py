@@ -17,7 +17,7 @@ from desktop_agent.vocabulary.requests import (
 )
 
 # Where nobody says what a model can do: what most servers take.
-_USUAL_EFFORTS: tuple[Effort, ...] = ("low", "medium", "high")
+_DEFAULT_EFFORTS: tuple[Effort, ...] = ("low", "medium", "high")
 _BUDGETS = (2_048, 8_192, 16_384, 32_768)
 
 
@@ -31,10 +31,10 @@ class ReasoningChoice:
     @property
     def text(self) -> str:
         """The choice in the person's language."""
-        return words_for(self.reasoning)
+        return reasoning_name(self.reasoning)
 
 
-def choices_for(able: Capabilities, current: Reasoning | None) -> list[ReasoningChoice]:
+def reasoning_choices(able: Capabilities, current: Reasoning | None) -> list[ReasoningChoice]:
     """Default first; nothing where there is nothing to choose.
 
     Of a model that nobody knows, the choice made before stays among them: nobody says that it is lacking.
@@ -42,13 +42,13 @@ def choices_for(able: Capabilities, current: Reasoning | None) -> list[Reasoning
     if able.reasoning is False:
         return []
     if not _is_known(able):
-        usual: list[Reasoning | None] = [None, ReasoningDisabled(), *map(_effort, _USUAL_EFFORTS)]
+        usual: list[Reasoning | None] = [None, ReasoningDisabled(), *map(_effort, _DEFAULT_EFFORTS)]
         return [ReasoningChoice(each) for each in (usual if current in usual else [*usual, current])]
-    offered = _offered(able)
+    offered = _supported(able)
     return [ReasoningChoice(None, _default_hint(able)), *map(ReasoningChoice, offered)] if offered else []
 
 
-def lacks(able: Capabilities, reasoning: Reasoning | None) -> bool:
+def is_unsupported(able: Capabilities, reasoning: Reasoning | None) -> bool:
     """Whether this choice is known not to be one for this model."""
     if reasoning is None:
         return False
@@ -56,10 +56,10 @@ def lacks(able: Capabilities, reasoning: Reasoning | None) -> bool:
         return True
     if isinstance(reasoning, ReasoningBudget) and "budget" in (able.reasoning_modes or ()):
         return able.budget is not None and not able.budget[0] <= reasoning.tokens <= able.budget[1]
-    return _is_known(able) and reasoning not in _offered(able)
+    return _is_known(able) and reasoning not in _supported(able)
 
 
-def words_for(reasoning: Reasoning | None) -> str:
+def reasoning_name(reasoning: Reasoning | None) -> str:
     """A choice in a word or two."""
     translate = QCoreApplication.translate
     match reasoning:
@@ -74,14 +74,14 @@ def words_for(reasoning: Reasoning | None) -> str:
         case ReasoningBudget():
             return translate("Reasoning", "Up to {0} tokens").format(f"{reasoning.tokens:,}")
         case ReasoningEffort():
-            return _effort_words(reasoning.level)
+            return _effort_name(reasoning.level)
 
 
 def _is_known(able: Capabilities) -> bool:
     return able.reasoning_modes is not None or able.efforts is not None
 
 
-def _offered(able: Capabilities) -> list[Reasoning]:
+def _supported(able: Capabilities) -> list[Reasoning]:
     """Without the default. Where only efforts are known, they are all that is known."""
     modes: frozenset[ReasoningMode] = able.reasoning_modes or frozenset()
     found: list[Reasoning] = []
@@ -90,7 +90,7 @@ def _offered(able: Capabilities) -> list[Reasoning]:
     if "between_tools" in modes:
         found.append(ReasoningBetweenTools())
     if "effort" in modes or able.reasoning_modes is None:
-        found += map(_effort, able.efforts or _USUAL_EFFORTS)
+        found += map(_effort, able.efforts or _DEFAULT_EFFORTS)
     elif "budget" in modes:
         least, most = able.budget or (_BUDGETS[0], _BUDGETS[-1])
         found += [ReasoningBudget(tokens=each) for each in _BUDGETS if least <= each <= most]
@@ -105,11 +105,11 @@ def _effort(level: Effort) -> Reasoning:
 
 def _default_hint(able: Capabilities) -> str:
     if able.reasons_by_default is False:
-        return words_for(ReasoningDisabled())
-    return _effort_words(able.default_effort) if able.default_effort else ""
+        return reasoning_name(ReasoningDisabled())
+    return _effort_name(able.default_effort) if able.default_effort else ""
 
 
-def _effort_words(level: Effort) -> str:
+def _effort_name(level: Effort) -> str:
     translate = QCoreApplication.translate
     words: dict[Effort, str] = {
         "minimal": translate("Reasoning", "Minimal"),

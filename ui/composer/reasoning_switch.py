@@ -5,15 +5,15 @@ from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import QMenu, QWidget
 
 from desktop_agent.vocabulary.requests import Capabilities, Reasoning
-from ui.composer.reasoning_choices import ReasoningChoice, choices_for, words_for
-from ui.look.parts.folding_button import FoldingButton
-from ui.look.sentences import literal, plain_tip, shown_keys
+from ui.composer.reasoning_choices import ReasoningChoice, reasoning_choices, reasoning_name
+from ui.look.parts.folding_button import CollapsingButton
+from ui.look.sentences import escape_mnemonics, native_shortcut, plain_tooltip
 from ui.look.theme import SPACE_XS, ThemeSource
 
-KEYS = "Ctrl+Shift+R"
+REASONING_KEYS = "Ctrl+Shift+R"
 
 
-class ReasoningSwitch(FoldingButton):
+class ReasoningPicker(CollapsingButton):
     """Hidden where a model has nothing to choose."""
 
     reasoning_chosen = Signal(object)
@@ -38,17 +38,19 @@ class ReasoningSwitch(FoldingButton):
 
     def show_choices(self, able: Capabilities, current: Reasoning | None) -> None:
         """What this model offers, and what holds."""
-        choices = choices_for(able, current)
+        choices = reasoning_choices(able, current)
         if (choices, current) != self._shown:
             self._shown = (choices, current)
             self._fill()
-        words = words_for(current)
+        words = reasoning_name(current)
         hint = next((each.hint for each in choices if each.reasoning == current), "")
         whole = f"{words} ({hint})" if hint else words
         # A bare “Default” would not say of what.
-        self.setText(" " + literal(self.tr("Reasoning") if current is None else words))
+        self.setText(" " + escape_mnemonics(self.tr("Reasoning") if current is None else words))
         self.setAccessibleDescription(whole)
-        self.setToolTip(plain_tip(self.tr("Reasoning: {0}").format(whole) + f" ({shown_keys(KEYS)})"))
+        self.setToolTip(
+            plain_tooltip(self.tr("Reasoning: {0}").format(whole) + f" ({native_shortcut(REASONING_KEYS)})")
+        )
         self.setVisible(bool(choices))
 
     def open_menu(self) -> None:
@@ -66,7 +68,7 @@ class ReasoningSwitch(FoldingButton):
         self._group = QActionGroup(self._menu)
         for each in choices:
             words = f"{each.text} ({each.hint})" if each.hint else each.text
-            action = self._menu.addAction(literal(words))
+            action = self._menu.addAction(escape_mnemonics(words))
             action.setCheckable(True)
             action.setChecked(each.reasoning == current)
             action.triggered.connect(lambda _checked=False, each=each: self.reasoning_chosen.emit(each.reasoning))

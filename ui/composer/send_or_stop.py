@@ -5,11 +5,11 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
 
 from ui.look.controls import IconButton
 from ui.look.icons import icon
-from ui.look.sentences import shown_keys
+from ui.look.sentences import native_shortcut
 from ui.look.theme import SPACE_XS, ThemeSource
 
 
-class SendOrStop(QWidget):
+class SendStopButton(QWidget):
     """Send while idle, Stop while the agent works; beside it then, where something is written, a way to let it wait."""
 
     send_pressed = Signal()
@@ -21,18 +21,18 @@ class SendOrStop(QWidget):
         self._themes = themes
         self._had_focus = False
         self._send = IconButton(themes, "send", self.tr("Send"), "primary")
-        self.set_held("")
+        self.set_blocked("")
         self._stopping = self.tr("Stopping…")
         self._stop = QPushButton(self.tr("Stop"))
         self._stop.setAccessibleName(self.tr("Stop"))
-        self._stop.setToolTip(self.tr("Stop") + f" ({shown_keys('Esc')})")
+        self._stop.setToolTip(self.tr("Stop") + f" ({native_shortcut('Esc')})")
         self._stop.setAutoDefault(False)
         self._stop.hide()
         self._queue = IconButton(themes, "send", self.tr("Let the message wait"))
         self._queue.hide()
         self._menu = QMenu(self)
         self._menu.setAccessibleName(self.tr("Send"))
-        self._soon = self._menu.addAction("", self.send_pressed.emit)
+        self._steer_action = self._menu.addAction("", self.send_pressed.emit)
         self._later = self._menu.addAction("", self.later_pressed.emit)
         self._can_send = False
         self.set_enter_sends(enter_sends=True)
@@ -59,7 +59,7 @@ class SendOrStop(QWidget):
         """Whether the keyboard is at one of the two."""
         return self._had_focus or self._send.hasFocus() or self._stop.hasFocus()
 
-    def most_width(self) -> int:
+    def max_width(self) -> int:
         """Pixels that it has while it stops, with a message written: as wide as it ever gets."""
         letters, stop = self._stop.fontMetrics(), self._stop.sizeHint().width()
         more = letters.horizontalAdvance(self._stopping) - letters.horizontalAdvance(self._stop.text())
@@ -80,16 +80,16 @@ class SendOrStop(QWidget):
         self._send.setEnabled(can_send)
         self._queue.setVisible(self.is_working and can_send)
 
-    def set_held(self, why: str) -> None:
+    def set_blocked(self, why: str) -> None:
         """Why nothing can be sent at all, for who points at Send or has it read; empty when it can."""
-        self._send.setToolTip(why or self.tr("Send") + f" ({shown_keys('Ctrl+Enter')})")
+        self._send.setToolTip(why or self.tr("Send") + f" ({native_shortcut('Ctrl+Enter')})")
         self._send.setAccessibleDescription(why)
 
     def set_enter_sends(self, *, enter_sends: bool) -> None:
         """Which keys say when a message is sent while the agent works."""
-        plain, held = (f" ({shown_keys(keys)})" for keys in ("Enter", "Ctrl+Enter"))
+        plain, held = (f" ({native_shortcut(keys)})" for keys in ("Enter", "Ctrl+Enter"))
         soon, later = (plain, held) if enter_sends else (held, "")
-        self._soon.setText(self.tr("Send as soon as possible") + soon)
+        self._steer_action.setText(self.tr("Send as soon as possible") + soon)
         self._later.setText(self.tr("Send when the agent is done") + later)
 
     def stop(self) -> None:

@@ -5,13 +5,13 @@ from pathlib import Path
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
-from ui.look.parts.folding_button import FoldingButton
-from ui.look.sentences import literal, plain_tip
+from ui.look.parts.folding_button import CollapsingButton
+from ui.look.sentences import escape_mnemonics, plain_tooltip
 from ui.look.theme import ThemeSource
-from ui.look.visible_text import with_hidden_shown
+from ui.look.visible_text import show_hidden
 
 
-class WorkspacePicker(FoldingButton):
+class WorkspacePicker(CollapsingButton):
     """Shows and changes the folder. Without one the agent has no file tools."""
 
     folder_chosen = Signal(object, str)
@@ -35,12 +35,12 @@ class WorkspacePicker(FoldingButton):
         """The folder in use, and whose it is."""
         self._folder, self._conversation_id = folder, conversation_id
         # Of a name that is no UTF-8, Qt would drop all from there on.
-        path = "" if folder is None else with_hidden_shown(str(folder))
-        words = self.tr("No folder") if folder is None else with_hidden_shown(folder.name) or path
-        self.setText(" " + literal(words))
+        path = "" if folder is None else show_hidden(str(folder))
+        words = self.tr("No folder") if folder is None else show_hidden(folder.name) or path
+        self.setText(" " + escape_mnemonics(words))
         self.setAccessibleDescription(path or words)
         tip = path or f"{words}\n" + self.tr("The agent works without files.")
-        self.setToolTip(plain_tip(tip))
+        self.setToolTip(plain_tooltip(tip))
         self._none.setEnabled(folder is not None)
 
     def open_menu(self) -> None:

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from ui.look.icons import ICON_SIZE, icon, themed_icon
-from ui.look.sentences import literal, plain_tip
+from ui.look.sentences import escape_mnemonics, plain_tooltip
 from ui.look.theme import ThemeSource
 
 LabelKind = Literal["", "title", "heading", "strong", "muted", "small", "error", "warning", "ok"]
@@ -36,7 +36,7 @@ def label(text: str = "", kind: LabelKind = "", *, wrap: bool = False) -> QLabel
     return made
 
 
-def set_kind(widget: QWidget, name: str, value: str) -> None:
+def set_style_property(widget: QWidget, name: str, value: str) -> None:
     """Change a property that the style sheet looks at, and make it look again."""
     if widget.property(name) == value:
         return
@@ -48,7 +48,7 @@ def set_kind(widget: QWidget, name: str, value: str) -> None:
 
 def button(text: str, on_click: Callable[[], object], kind: ButtonKind = "", name: str = "") -> QPushButton:
     """A push button. `name` is its accessible name where the text alone says too little. Enter never presses it."""
-    made = QPushButton(literal(text))
+    made = QPushButton(escape_mnemonics(text))
     made.setAutoDefault(False)
     made.setAccessibleName(name or text)
     if kind:
@@ -92,14 +92,14 @@ class IconButton(QToolButton):
         self._icon_name = icon_name
         self._kind = kind
         self.setAccessibleName(name)
-        self.setToolTip(plain_tip(name))
+        self.setToolTip(plain_tooltip(name))
         self.setProperty("kind", kind)
         self.setProperty("square", "true")
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self._tint()
-        themes.changed.connect(self._tint)
+        self._update_icon()
+        themes.changed.connect(self._update_icon)
 
-    def _tint(self) -> None:
+    def _update_icon(self) -> None:
         theme = self._themes.theme
         side = round(ICON_SIZE * self._themes.zoom / 100)
         colour = theme.on_accent if self._kind == "primary" else theme.text
@@ -123,7 +123,7 @@ class ElidedLabel(QLabel):
     def show_text(self, text: str) -> None:
         """Show another text."""
         self._whole = text
-        self.setToolTip(plain_tip(text))
+        self.setToolTip(plain_tooltip(text))
         self.setAccessibleName(text)
         self._elide()
 
@@ -138,7 +138,7 @@ class ElidedLabel(QLabel):
         self.setText(self.fontMetrics().elidedText(flat, self._mode, max(self.width(), 1)))
 
 
-class ChoiceBox(QComboBox):
+class ComboBox(QComboBox):
     """A box to choose from; its list has rows of the style sheet's height, which the toolkit's own does not."""
 
     def __init__(self, parent: QWidget | None = None) -> None:

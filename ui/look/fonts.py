@@ -16,7 +16,7 @@ MONO_FAMILIES = (
 )
 
 
-def points(theme: Theme, zoom: float, factor: float = 1.0) -> float:
+def point_size(theme: Theme, zoom: float, factor: float = 1.0) -> float:
     """A text size in points: the theme's body size, zoomed (percent), times `factor`."""
     return round(theme.base_size * zoom / 100 * factor, 2)
 
@@ -26,7 +26,7 @@ def body_font(theme: Theme, zoom: float = 100, factor: float = 1.0, family: str 
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
     if family:
         font.setFamilies([family, *(font.families() or [font.family()])])
-    font.setPointSizeF(points(theme, zoom, factor))
+    font.setPointSizeF(point_size(theme, zoom, factor))
     return font
 
 
@@ -39,5 +39,5 @@ def mono_font(theme: Theme, zoom: float = 100, factor: float = 0.95) -> QFont:
         font.setFamilies([family])
     font.setStyleHint(QFont.StyleHint.Monospace)
     font.setFixedPitch(True)
-    font.setPointSizeF(points(theme, zoom, factor))
+    font.setPointSizeF(point_size(theme, zoom, factor))
     return font

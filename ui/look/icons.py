@@ -16,7 +16,7 @@ def icon(name: str, colour: str, disabled: str | None = None, size: int = ICON_S
     """The icon resources/icons/NAME.svg in `colour` (#rrggbb), and in `disabled` where a control is disabled."""
     made = QIcon()
     for mode, shade in ((QIcon.Mode.Normal, colour), (QIcon.Mode.Disabled, disabled or colour)):
-        for ratio in _ratios():
+        for ratio in _device_pixel_ratios():
             made.addPixmap(pixmap(name, shade, size, ratio), mode)
     return made
 
@@ -57,7 +57,7 @@ def _source(name: str) -> str:
     return resource_path("icons", f"{name}.svg").read_text(encoding="utf-8")
 
 
-def _ratios() -> tuple[int, ...]:
+def _device_pixel_ratios() -> tuple[int, ...]:
     """Each is drawn for each icon at the start, so the largest only where a screen shows it."""
     finest = max((screen.devicePixelRatio() for screen in QGuiApplication.screens()), default=1.0)
     return (1, 2) if finest <= 2 else (1, 2, 3)

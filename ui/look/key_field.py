@@ -7,13 +7,13 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
 
 from ui.look.controls import button
-from ui.look.state_line import STATE_INDENT
+from ui.look.state_line import STATUS_INDENT
 
 # Nobody types so many characters at once: that was a paste, a drop or an assistive tool.
-PASTED_LENGTH = 8
+MIN_PASTED_LENGTH = 8
 
 
-class KeyField(QLineEdit):
+class ApiKeyField(QLineEdit):
     """Enter hands the key on; so does pasting one, which is how keys arrive."""
 
     key_entered = Signal(object)
@@ -37,12 +37,12 @@ class KeyField(QLineEdit):
             self.key_entered.emit(SecretStr(key))
 
     def _measure(self, text: str) -> None:
-        if len(text) - self._length >= PASTED_LENGTH:
+        if len(text) - self._length >= MIN_PASTED_LENGTH:
             self._pasted.start()
         self._length = len(text)
 
 
-class ForSession(QWidget):
+class SessionKeyLink(QWidget):
     """The link under a state line: keep the key in memory, since the keyring does not take it."""
 
     def __init__(self, keep: Callable[[], None]) -> None:
@@ -52,7 +52,7 @@ class ForSession(QWidget):
         link = button(words, keep, "link", name)
         link.setToolTip(name)
         beside_icon = QHBoxLayout(self)
-        beside_icon.setContentsMargins(STATE_INDENT, 0, 0, 0)
+        beside_icon.setContentsMargins(STATUS_INDENT, 0, 0, 0)
         beside_icon.addWidget(link, 0, Qt.AlignmentFlag.AlignLeading)
         beside_icon.addStretch(1)
         self.hide()

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyledItemDelegate, QS
 
 from ui.look.fonts import body_font
 from ui.look.icons import pixmap
-from ui.look.style import chosen_ground, mixed
+from ui.look.style import mix_colours, selected_background
 from ui.look.theme import RADIUS_M, SPACE_M, SPACE_S, Theme, ThemeSource
 
 
@@ -23,7 +23,7 @@ class RowRole(IntEnum):
     """Whether this row is the heading of a group."""
     ICON = Qt.ItemDataRole.UserRole + 4
     """The name of an icon at the left, a string."""
-    UNDER = Qt.ItemDataRole.UserRole + 5
+    SUBTITLE = Qt.ItemDataRole.UserRole + 5
     """Muted text in a second line, a string; without it the row has one line."""
     FADED = Qt.ItemDataRole.UserRole + 6
     """Whether the title is muted too."""
@@ -60,7 +60,7 @@ class RowDelegate(QStyledItemDelegate):
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         """One line of text or two, with room around them."""
-        lines = 1.9 if index.data(RowRole.UNDER) else 1
+        lines = 1.9 if index.data(RowRole.SUBTITLE) else 1
         return QSize(80, round(option.fontMetrics.height() * lines) + 2 * self._themes.space(SPACE_S))
 
     def badge_room(self, index: Index) -> int:
@@ -81,7 +81,7 @@ class RowDelegate(QStyledItemDelegate):
         if index.data(RowRole.HEADING):
             self._paint_heading(painter, option, index, theme)
         else:
-            self._paint_ground(painter, option, theme)
+            self._paint_background(painter, option, theme)
             self._paint_row(painter, option, index, theme)
         painter.restore()
 
@@ -92,13 +92,13 @@ class RowDelegate(QStyledItemDelegate):
         flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeading | Qt.TextFlag.TextSingleLine
         painter.drawText(area, flags, str(index.data()))
 
-    def _paint_ground(self, painter: QPainter, option: QStyleOptionViewItem, theme: Theme) -> None:
+    def _paint_background(self, painter: QPainter, option: QStyleOptionViewItem, theme: Theme) -> None:
         state = option.state
         area = option.rect.adjusted(0, 1, 0, -1)
         selected = bool(state & QStyle.StateFlag.State_Selected)
         if selected or state & QStyle.StateFlag.State_MouseOver:
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(chosen_ground(theme) if selected else theme.hover))
+            painter.setBrush(QColor(selected_background(theme) if selected else theme.hover))
             painter.drawRoundedRect(area, RADIUS_M, RADIUS_M)
         if state & QStyle.StateFlag.State_HasFocus and not (self._by_mouse and selected):
             painter.setPen(QPen(QColor(theme.accent), 2))
@@ -112,12 +112,12 @@ class RowDelegate(QStyledItemDelegate):
         area = area.adjusted(0, 0, -self.badge_room(index), 0)
         # What is muted elsewhere would be hard to read on the ground of a chosen row.
         chosen = option.state & QStyle.StateFlag.State_Selected
-        painter.setPen(QColor(mixed(theme.muted, theme.text, 0.35) if chosen else theme.muted))
+        painter.setPen(QColor(mix_colours(theme.muted, theme.text, 0.35) if chosen else theme.muted))
         if room := self.button_room(index):
             area = area.adjusted(0, 0, -room, 0)
         else:
             area = self._paint_detail(painter, area, str(index.data(RowRole.DETAIL) or ""))
-        area = self._paint_under(painter, area, str(index.data(RowRole.UNDER) or ""), option.fontMetrics.height())
+        area = self._paint_subtitle(painter, area, str(index.data(RowRole.SUBTITLE) or ""), option.fontMetrics.height())
         painter.setFont(option.font)
         painter.setPen(QColor(theme.muted if index.data(RowRole.FADED) and not chosen else theme.text))
         self._draw_text(painter, area, str(index.data() or ""), Qt.AlignmentFlag.AlignLeft)
@@ -162,7 +162,7 @@ class RowDelegate(QStyledItemDelegate):
         self._draw_text(painter, QRect(area.right() - width, area.top(), width, area.height()), detail)
         return area.adjusted(0, 0, -width - SPACE_S, 0)
 
-    def _paint_under(self, painter: QPainter, area: QRect, text: str, line: int) -> QRect:
+    def _paint_subtitle(self, painter: QPainter, area: QRect, text: str, line: int) -> QRect:
         """The second line; answers where the first one goes."""
         if not text:
             return area

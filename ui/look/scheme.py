@@ -8,13 +8,13 @@ from PySide6.QtGui import QStyleHints
 
 from ui.look.theme import DARK, LIGHT, Theme, ThemeSource
 
-Choice = Literal["system", "light", "dark"]
+ThemeChoice = Literal["system", "light", "dark"]
 
 STRONG_LIGHT = replace(LIGHT, name="light, strong contrast", border="#6b6b68", text="#000000", muted="#3d3d3a")
 STRONG_DARK = replace(DARK, name="dark, strong contrast", border="#8f9399", text="#ffffff", muted="#d2d3d6")
 
 
-def theme_for(choice: Choice, *, system_dark: bool, strong_contrast: bool = False) -> Theme:
+def theme_for(choice: ThemeChoice, *, system_dark: bool, strong_contrast: bool = False) -> Theme:
     """The theme that fits the person's choice and the system's state."""
     dark = system_dark if choice == "system" else choice == "dark"
     if strong_contrast:
@@ -22,19 +22,19 @@ def theme_for(choice: Choice, *, system_dark: bool, strong_contrast: bool = Fals
     return DARK if dark else LIGHT
 
 
-class SchemeFollower(QObject):
+class ColourSchemeFollower(QObject):
     """Keeps a theme source on the person's choice, and on the system's scheme while the choice is "system"."""
 
     def __init__(self, source: ThemeSource, hints: QStyleHints, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._source = source
         self._hints = hints
-        self._choice: Choice = "system"
+        self._choice: ThemeChoice = "system"
         self._zoom = source.zoom
         hints.colorSchemeChanged.connect(self._apply)
         hints.accessibility().contrastPreferenceChanged.connect(self._apply)
 
-    def choose(self, choice: Choice, zoom: int) -> None:
+    def choose(self, choice: ThemeChoice, zoom: int) -> None:
         """Use this theme and zoom (percent) from now on."""
         self._choice, self._zoom = choice, zoom
         self._apply()

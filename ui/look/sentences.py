@@ -6,30 +6,31 @@ from PySide6.QtCore import QCoreApplication
 
 from desktop_agent.vocabulary.errors import Sentence
 
-_LONGEST_TIP = 80
+_MAX_TOOLTIP_LINE = 80
 """Characters of a line: Qt wraps longer ones only where there is markup."""
 
 
-def spoken(sentence: Sentence) -> str:
+def translate_sentence(sentence: Sentence) -> str:
     """The translated template, filled in. A translation that names unknown values falls back to English."""
     template = QCoreApplication.translate("Sentence", sentence.template)
     if not sentence.values:
         return template
     try:
         values = {
-            name: spoken(value) if isinstance(value, Sentence) else value for name, value in sentence.values.items()
+            name: translate_sentence(value) if isinstance(value, Sentence) else value
+            for name, value in sentence.values.items()
         }
         return template.format(**values)
     except (KeyError, IndexError, ValueError):
         return str(sentence)
 
 
-def literal(text: str) -> str:
+def escape_mnemonics(text: str) -> str:
     """For buttons, tabs and menus: an ampersand is a character there, not a mnemonic."""
     return text.replace("&", "&&")
 
 
-def shown_keys(keys: str) -> str:
+def native_shortcut(keys: str) -> str:
     """Keys as people here know them, of "Ctrl+Enter" and the like. Both keys of that name are called Enter."""
     from PySide6.QtGui import QKeySequence
 
@@ -37,28 +38,28 @@ def shown_keys(keys: str) -> str:
     return QKeySequence(written).toString(QKeySequence.SequenceFormat.NativeText)
 
 
-def plain_tip(text: str) -> str:
+def plain_tooltip(text: str) -> str:
     """For tooltips, where Qt guesses at HTML: text from outside must show as it is, in its lines, and fetch nothing.
 
     A short text without a tag stays as it is: assistive technology reads tooltips too, and would read out the markup.
     """
-    if not set(text) & set("<&") and max(map(len, text.split("\n"))) <= _LONGEST_TIP:
+    if not set(text) & set("<&") and max(map(len, text.split("\n"))) <= _MAX_TOOLTIP_LINE:
         return text
     lines = "<br>".join(html.escape(text).split("\n"))
     return f"<qt>{lines}</qt>" if text else ""
 
 
-def dollars(cost: float) -> str:
+def format_dollars(cost: float) -> str:
     """US dollars in whole cents; what is less than one says so."""
     return "< $0.01" if 0 < cost < 0.005 else f"${cost:,.2f}"
 
 
-def price(per_million: float) -> str:
+def format_price(per_million: float) -> str:
     """US dollars for a million tokens, as short as they are: $3, $0.075."""
     return f"${per_million:,.2f}" if round(per_million, 2) == per_million and per_million % 1 else f"${per_million:,g}"
 
 
-def short_number(count: int) -> str:
+def format_count(count: int) -> str:
     """About how many: 950, 19.7k, 200k, 1M."""
     for size, unit in ((1_000_000, "M"), (1_000, "k")):
         if count >= size * 0.9995:
@@ -67,7 +68,7 @@ def short_number(count: int) -> str:
     return str(count)
 
 
-def size_in_words(size: int) -> str:
+def format_bytes(size: int) -> str:
     """A number of bytes as people read it: 512 bytes, 2.4 KB, 50 MB."""
     if size < 1000:
         return QCoreApplication.translate("Size", "{0} bytes").format(size)

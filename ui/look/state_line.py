@@ -5,16 +5,16 @@ from enum import StrEnum
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from desktop_agent.vocabulary.errors import Sentence
-from ui.look.controls import announce, label, set_kind
+from ui.look.controls import announce, label, set_style_property
 from ui.look.icons import pixmap
-from ui.look.sentences import spoken
+from ui.look.sentences import translate_sentence
 from ui.look.theme import SPACE_S, ThemeSource
 
-STATE_INDENT = 19
+STATUS_INDENT = 19
 """Pixels: where the words of a state line begin, behind its icon."""
 
 
-class State(StrEnum):
+class Status(StrEnum):
     """Nothing to say, under way, good, wrong, or good but there is no keyring to keep the key."""
 
     IDLE = "idle"
@@ -24,23 +24,23 @@ class State(StrEnum):
     NO_KEYRING = "no_keyring"
 
 
-_ICONS = {State.BUSY: "refresh", State.OK: "check", State.ERROR: "error", State.NO_KEYRING: "key"}
+_ICONS = {Status.BUSY: "refresh", Status.OK: "check", Status.ERROR: "error", Status.NO_KEYRING: "key"}
 _KINDS = {
-    State.IDLE: "muted",
-    State.BUSY: "muted",
-    State.OK: "ok",
-    State.ERROR: "error",
-    State.NO_KEYRING: "warning",
+    Status.IDLE: "muted",
+    Status.BUSY: "muted",
+    Status.OK: "ok",
+    Status.ERROR: "error",
+    Status.NO_KEYRING: "warning",
 }
 
 
-class StateLine(QWidget):
+class StatusLine(QWidget):
     """An icon and a sentence; hidden while there is nothing to say."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
-        self._state = State.IDLE
+        self._state = Status.IDLE
         self._icon = QLabel()
         self._text = label(kind="muted", wrap=True)
         layout = QHBoxLayout(self)
@@ -52,7 +52,7 @@ class StateLine(QWidget):
         self.hide()
 
     @property
-    def state(self) -> State:
+    def state(self) -> Status:
         """The state in force."""
         return self._state
 
@@ -61,15 +61,15 @@ class StateLine(QWidget):
         """The words on the screen."""
         return self._text.text()
 
-    def show_state(self, state: State, sentence: Sentence | str = "", remedy: Sentence | None = None) -> None:
+    def show_state(self, state: Status, sentence: Sentence | str = "", remedy: Sentence | None = None) -> None:
         """Say how it stands; the remedy follows the sentence."""
         self._state = state
-        words = sentence if isinstance(sentence, str) else spoken(sentence)
+        words = sentence if isinstance(sentence, str) else translate_sentence(sentence)
         if remedy is not None:
-            words = f"{words} {spoken(remedy)}"
+            words = f"{words} {translate_sentence(remedy)}"
         self._text.setText(words)
         self._text.setAccessibleName(words)
-        set_kind(self._text, "kind", _KINDS[state])
+        set_style_property(self._text, "kind", _KINDS[state])
         self._draw()
         self.setVisible(bool(words))
         if words:
@@ -80,7 +80,7 @@ class StateLine(QWidget):
         name = _ICONS.get(self._state)
         self._icon.setVisible(name is not None)
         if name is not None:
-            colours = {State.OK: theme.success, State.ERROR: theme.danger, State.NO_KEYRING: theme.warning}
+            colours = {Status.OK: theme.success, Status.ERROR: theme.danger, Status.NO_KEYRING: theme.warning}
             colour = colours.get(self._state, theme.muted)
             ratio = 2 if self.devicePixelRatioF() > 1 else 1
             self._icon.setPixmap(pixmap(name, colour, 16, ratio))

@@ -10,14 +10,14 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QApplication
 
 from resources import resource_path
-from ui.look.fonts import body_font, points
+from ui.look.fonts import body_font, point_size
 from ui.look.palette import palette_for
 from ui.look.theme import Theme, ThemeSource
 
-LEAST_BAR = 8
+MIN_SCROLL_BAR_WIDTH = 8
 """Pixels: a narrower scroll bar is hard to hit."""
 
-_SHEET = """
+_TEMPLATE = """
 * {{ outline: 0; }}
 QMainWindow, QDialog {{ background: {window}; }}
 QToolTip {{ background: {surface}; color: {text}; border: 1px solid {border}; padding: {xs}px {s}px; }}
@@ -189,30 +189,30 @@ QFrame[kind="banner"] {{ border-radius: {radius}px; }}
 """
 
 
-def mixed(one: str, other: str, share: float) -> str:
+def mix_colours(one: str, other: str, share: float) -> str:
     """A colour between two (#rrggbb): `share` of the other, 0 to 1."""
     pairs = ((int(one[i : i + 2], 16), int(other[i : i + 2], 16)) for i in (1, 3, 5))
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
 
 
-def chosen_ground(theme: Theme) -> str:
+def selected_background(theme: Theme) -> str:
     """The ground of a chosen row and of a pressed button: one step beyond `hover`."""
-    return mixed(theme.hover, theme.text, 0.07)
+    return mix_colours(theme.hover, theme.text, 0.07)
 
 
 def style_sheet(theme: Theme, zoom: int = 100) -> str:
     """The sheet; `zoom` in percent scales text and the room around it."""
-    return _SHEET.format(
+    return _TEMPLATE.format(
         **_colours(theme),
         **_text_sizes(theme, zoom),
         **{name: round(pixels * zoom / 100) for name, pixels in _PIXELS.items()},
-        **_round(zoom),
-        **_drawings(theme),
-        **_exact(zoom),
+        **_rounded_sizes(zoom),
+        **_icon_files(theme),
+        **_unscaled_sizes(zoom),
     )
 
 
-def apply_look(app: QApplication, source: ThemeSource) -> None:
+def apply_theme(app: QApplication, source: ThemeSource) -> None:
     """Dress the whole application in the source's theme, as it is now."""
     theme, zoom = source.theme, source.zoom
     # With a sheet in force the style hides behind the sheet's own; it is set once, before the first.
@@ -223,7 +223,7 @@ def apply_look(app: QApplication, source: ThemeSource) -> None:
     app.setStyleSheet(style_sheet(theme, zoom))
 
 
-def application(arguments: Sequence[str]) -> QApplication:
+def create_application(arguments: Sequence[str]) -> QApplication:
     """Qt's application in the style that the sheet is made for.
 
     Setting a style later hands it to Python, which makes all its enumerations for that: a tenth of the start.
@@ -233,7 +233,7 @@ def application(arguments: Sequence[str]) -> QApplication:
     return app
 
 
-class Style(QObject):
+class ThemeApplier(QObject):
     """Keeps the application dressed in a source's theme."""
 
     def __init__(self, app: QApplication, source: ThemeSource, parent: QObject | None = None) -> None:
@@ -244,7 +244,7 @@ class Style(QObject):
         self._apply()
 
     def _apply(self) -> None:
-        apply_look(self._app, self._source)
+        apply_theme(self._app, self._source)
 
 
 _HAS_STYLE = "hasStyle"
@@ -272,7 +272,7 @@ _PIXELS = {
 }
 
 
-def _exact(zoom: int) -> dict[str, int]:
+def _unscaled_sizes(zoom: int) -> dict[str, int]:
     """Room that something else adds to, which no zoom changes: a margin in every line of text, one around every box."""
     room, in_line, around_box = round(_PIXELS["s"] * zoom / 100), 2, 4
     return {"line_x": room - in_line, "line_x_focus": room - in_line - 1, "beside": room - around_box}
@@ -282,26 +282,26 @@ def _colours(theme: Theme) -> dict[str, str]:
     names = [name for name, value in theme.__dataclass_fields__.items() if value.type is str and name != "name"]
     colours = {name: str(getattr(theme, name)) for name in names}
     return colours | {
-        "pressed": chosen_ground(theme),
-        "edge": mixed(theme.border, theme.text, 0.25 if theme.is_dark else 0.1),
-        "scroll": mixed(theme.window, theme.muted, 0.45),
-        "accent_hover": mixed(theme.accent, theme.text, 0.15),
+        "pressed": selected_background(theme),
+        "edge": mix_colours(theme.border, theme.text, 0.25 if theme.is_dark else 0.1),
+        "scroll": mix_colours(theme.window, theme.muted, 0.45),
+        "accent_hover": mix_colours(theme.accent, theme.text, 0.15),
     }
 
 
 def _text_sizes(theme: Theme, zoom: int) -> dict[str, float]:
     factors = {"title": 1.9, "heading": 1.2, "small": 0.88}
-    return {name: points(theme, zoom, factor) for name, factor in factors.items()}
+    return {name: point_size(theme, zoom, factor) for name, factor in factors.items()}
 
 
-def _round(zoom: int) -> dict[str, int]:
+def _rounded_sizes(zoom: int) -> dict[str, int]:
     """What is round. Qt draws square corners where two radii are more than a side, by however little."""
-    half, bar = round(7 * zoom / 100), max(LEAST_BAR, round(12 * zoom / 100))
+    half, bar = round(7 * zoom / 100), max(MIN_SCROLL_BAR_WIDTH, round(12 * zoom / 100))
     border, margin = 1, 2
     return {"radio": 2 * half, "radio_radius": half + border, "bar": bar, "bar_radius": (bar - 2 * margin) // 2}
 
 
-def _drawings(theme: Theme) -> dict[str, str]:
+def _icon_files(theme: Theme) -> dict[str, str]:
     """Style sheets take pictures by file name only, and cannot tint them: two shades of each lie ready."""
     shade = "light" if theme.is_dark else "dark"
     on_accent = "dark" if theme.is_dark else "light"

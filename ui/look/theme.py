@@ -102,7 +102,7 @@ DARK = Theme(
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadingStyle:
     """How the text of conversations is set. Sizes are for 100 % zoom: `size` in points, `line_width` in pixels.
 
     `font` is a family, or nothing for the system's.
@@ -123,7 +123,7 @@ class ThemeSource(QObject):
         super().__init__(parent)
         self._theme = theme
         self._zoom = zoom
-        self._reading = Reading()
+        self._reading = ReadingStyle()
 
     @property
     def theme(self) -> Theme:
@@ -136,7 +136,7 @@ class ThemeSource(QObject):
         return self._zoom
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> ReadingStyle:
         """How the text of conversations is set."""
         return self._reading
 
@@ -149,7 +149,7 @@ class ThemeSource(QObject):
         """The widest a line of a conversation gets now, in pixels."""
         return round(self._reading.line_width * self._zoom / 100 * self._reading.size / self._theme.base_size)
 
-    def read_as(self, reading: Reading) -> None:
+    def set_reading_style(self, reading: ReadingStyle) -> None:
         """Set it so from now on; says so when that is another way."""
         if reading != self._reading:
             self._reading = reading

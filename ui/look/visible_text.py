@@ -13,30 +13,30 @@ _MOST_STACKED = 4
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
-def hidden_written(text: str, write: Callable[[str], str]) -> str:
+def replace_hidden(text: str, write: Callable[[str], str]) -> str:
     """The text with each control, direction and zero-width character as `write` spells it; tab and line feed stay.
 
     So are marks on a letter that has several already.
     """
-    hidden = _CONTROL if text.isascii() else _hidden()
+    hidden = _CONTROL if text.isascii() else _hidden_pattern()
     return hidden.sub(lambda found: write(found.group()), text)
 
 
 @cache
-def _hidden() -> re.Pattern[str]:
+def _hidden_pattern() -> re.Pattern[str]:
     # Late: compiling all of them takes longer than drawing the window, which shows none at first.
-    from desktop_agent.vocabulary.text.hidden_characters import HIDDEN, PRIVATE
+    from desktop_agent.vocabulary.text.hidden_characters import HIDDEN_CHARACTERS, PRIVATE_USE_CHARACTERS
 
     stacked = f"[{_STACKED}{_STACKED_SIGNS}{_STACKED_MARKS}]"
-    return re.compile(f"[{HIDDEN}{_SPACES}{PRIVATE}]|(?<={stacked * _MOST_STACKED}){stacked}")
+    return re.compile(f"[{HIDDEN_CHARACTERS}{_SPACES}{PRIVATE_USE_CHARACTERS}]|(?<={stacked * _MOST_STACKED}){stacked}")
 
 
-def with_hidden_shown(text: str) -> str:
+def show_hidden(text: str) -> str:
     """Control, direction and zero-width characters as ⟨U+202E⟩; tab and line feed stay."""
-    return hidden_written(text.replace("\r\n", "⟨CR⟩\n"), by_number)
+    return replace_hidden(text.replace("\r\n", "⟨CR⟩\n"), code_point_text)
 
 
 @lru_cache(maxsize=4096)
-def by_number(character: str) -> str:
+def code_point_text(character: str) -> str:
     """A character as ⟨U+202E⟩."""
     return f"⟨U+{ord(character):04X}⟩"

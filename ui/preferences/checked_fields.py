@@ -6,34 +6,34 @@ from dataclasses import dataclass
 from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QAbstractSpinBox, QHBoxLayout, QLabel, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
-from ui.look.controls import announce, label, set_kind
+from ui.look.controls import announce, label, set_style_property
 from ui.look.theme import SPACE_M, SPACE_XS
-from ui.preferences.cards.number_inset import NumberInset
+from ui.preferences.cards.number_inset import SpinBoxMargin
 
-Check = Callable[[], str]
+FieldValidator = Callable[[], str]
 """What is wrong now, in the person's language; empty when nothing is."""
 
 
 @dataclass
-class _Checked:
+class _ValidatedField:
     field: QWidget
-    check: Check
+    check: FieldValidator
     problem: QLabel
     is_touched: bool = False
 
 
-class CheckedForm(QWidget):
-    """A field says nothing before it was touched, or before `find_wrong` looks at all of them."""
+class ValidatedForm(QWidget):
+    """A field says nothing before it was touched, or before `show_errors` looks at all of them."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._checked: list[_Checked] = []
+        self._checked: list[_ValidatedField] = []
         self._numbers: list[QAbstractSpinBox] = []
         self._rows = QVBoxLayout(self)
         self._rows.setContentsMargins(0, 0, 0, 0)
         self._rows.setSpacing(SPACE_M)
 
-    def add(self, title: str, field: QWidget, check: Check | None = None, *, note: str = "") -> None:
+    def add(self, title: str, field: QWidget, check: FieldValidator | None = None, *, note: str = "") -> None:
         """One more field, under the others. `note` stands under it."""
         field.setAccessibleName(title)
         heading = label(title, "strong")
@@ -52,7 +52,7 @@ class CheckedForm(QWidget):
             problem = label(kind="error", wrap=True)
             problem.hide()
             column.addWidget(problem)
-            row = _Checked(field, check, problem)
+            row = _ValidatedField(field, check, problem)
             self._checked.append(row)
             self._watch(row)
         self._rows.addLayout(column)
@@ -65,7 +65,7 @@ class CheckedForm(QWidget):
                 each.setMaximumWidth(widest)
         return super().event(event)
 
-    def find_wrong(self) -> bool:
+    def show_errors(self) -> bool:
         """Look at all fields, say what is wrong, and take the person to the first that is."""
         for row in self._checked:
             row.is_touched = True
@@ -76,14 +76,14 @@ class CheckedForm(QWidget):
         return wrong is not None
 
     def _number(self, field: QAbstractSpinBox) -> QHBoxLayout:
-        NumberInset(field)
+        SpinBoxMargin(field)
         self._numbers.append(field)
         row = QHBoxLayout()
         row.addWidget(field, 1)
         row.addStretch(0)
         return row
 
-    def _watch(self, row: _Checked) -> None:
+    def _watch(self, row: _ValidatedField) -> None:
         def touched() -> None:
             row.is_touched = True
             self._look()
@@ -101,4 +101,4 @@ class CheckedForm(QWidget):
                 announce(row.field, words)
             row.problem.setText(words)
             row.problem.setVisible(bool(words))
-            set_kind(row.field, "invalid", "true" if words else "false")
+            set_style_property(row.field, "invalid", "true" if words else "false")

@@ -9,11 +9,11 @@ from PySide6.QtWidgets import QDialog, QLineEdit, QPlainTextEdit, QVBoxLayout, Q
 from desktop_agent.vocabulary.requests import ConversationParameters
 from ui.look.controls import button, label
 from ui.look.parts.flow_rows import FlowRows
-from ui.look.parts.scrolled_column import ScrolledColumn
+from ui.look.parts.scrolled_column import ScrollColumn
 from ui.look.theme import SPACE_L, SPACE_M, SPACE_S
-from ui.preferences.checked_fields import CheckedForm
+from ui.preferences.checked_fields import ValidatedForm
 
-_WIDTH = 520
+_DIALOG_WIDTH = 520
 _PROMPT_LINES = 6
 
 
@@ -26,13 +26,13 @@ class ConversationSettingsDialog(QDialog):
     def __init__(self, parameters: ConversationParameters, instructions: str, parent: QWidget | None = None) -> None:
         """`instructions` of the settings hold where the conversation has none of its own."""
         super().__init__(parent)
-        self._form = CheckedForm()
+        self._form = ValidatedForm()
         self._prompt = QPlainTextEdit(tabChangesFocus=True)
         self._temperature, self._top_p, self._max_tokens = QLineEdit(), QLineEdit(), QLineEdit()
         self._build(instructions)
-        self._show(parameters)
+        self._show_parameters(parameters)
 
-    def _show(self, parameters: ConversationParameters) -> None:
+    def _show_parameters(self, parameters: ConversationParameters) -> None:
         self._prompt.setPlainText(parameters.system_prompt or "")
         numbers = (parameters.temperature, parameters.top_p, parameters.max_tokens)
         for field, value in zip((self._temperature, self._top_p, self._max_tokens), numbers, strict=True):
@@ -48,7 +48,7 @@ class ConversationSettingsDialog(QDialog):
             "max_tokens": self._max_tokens.text().strip() or None,
         }
 
-    def _problem(self, name: str, sentence: str) -> str:
+    def _error_for(self, name: str, sentence: str) -> str:
         try:
             ConversationParameters.model_validate({name: self._values()[name]})
         except ValidationError:
@@ -56,7 +56,7 @@ class ConversationSettingsDialog(QDialog):
         return ""
 
     def _save(self) -> None:
-        if not self._form.find_wrong():
+        if not self._form.show_errors():
             self.accept()
             self.saved.emit(ConversationParameters.model_validate(self._values()))
 
@@ -71,12 +71,12 @@ class ConversationSettingsDialog(QDialog):
         for field in (self._temperature, self._top_p, self._max_tokens):
             field.setPlaceholderText(self.tr("The server's default"))
         self._add_fields()
-        scrolled = ScrolledColumn(SPACE_M, trailing=SPACE_S)
+        scrolled = ScrollColumn(SPACE_M, trailing=SPACE_S)
         scrolled.column.addWidget(self._form)
         scrolled.column.addStretch(1)
         save = button(self.tr("Save"), self._save, "primary")
         save.setDefault(True)
-        defaults = button(self.tr("Use defaults"), lambda: self._show(ConversationParameters()), "quiet")
+        defaults = button(self.tr("Use defaults"), lambda: self._show_parameters(ConversationParameters()), "quiet")
         foot = FlowRows((defaults, button(self.tr("Cancel"), self.reject), save), trailing=True, apart=defaults)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
@@ -87,10 +87,10 @@ class ConversationSettingsDialog(QDialog):
         layout.addWidget(scrolled, 1)
         layout.addWidget(foot)
         # As high as all fields, where the screen has the room.
-        fields = self._form.heightForWidth(_WIDTH - 2 * SPACE_L)
+        fields = self._form.heightForWidth(_DIALOG_WIDTH - 2 * SPACE_L)
         wanted = layout.sizeHint().height() - scrolled.sizeHint().height() + fields + SPACE_M
         screen = self.screen().availableSize()
-        self.resize(min(_WIDTH, screen.width()), min(wanted, screen.height() - 2 * SPACE_L))
+        self.resize(min(_DIALOG_WIDTH, screen.width()), min(wanted, screen.height() - 2 * SPACE_L))
 
     def _add_fields(self) -> None:
         number = self.tr("This is not a number from 0 to {0}. Write one such as {1}, or leave it empty.")
@@ -103,18 +103,18 @@ class ConversationSettingsDialog(QDialog):
         self._form.add(
             self.tr("Temperature"),
             self._temperature,
-            lambda: self._problem("temperature", number.format("2", "0.7")),
+            lambda: self._error_for("temperature", number.format("2", "0.7")),
             note=self.tr("From 0, the most predictable, to 2, the most varied."),
         )
         self._form.add(
             self.tr("Top-p"),
             self._top_p,
-            lambda: self._problem("top_p", number.format("1", "0.9")),
+            lambda: self._error_for("top_p", number.format("1", "0.9")),
             note=self.tr("Only the likeliest words that together reach this share, from 0 to 1."),
         )
         self._form.add(
             self.tr("Maximum tokens"),
             self._max_tokens,
-            lambda: self._problem("max_tokens", count),
+            lambda: self._error_for("max_tokens", count),
             note=self.tr("The longest answer. One that reaches it is cut, and can be continued."),
         )

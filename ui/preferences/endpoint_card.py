@@ -7,9 +7,9 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import Sentence
 from ui.look.controls import ElidedLabel, button, label
-from ui.look.key_field import ForSession, KeyField
+from ui.look.key_field import ApiKeyField, SessionKeyLink
 from ui.look.parts.server_fields import dialect_names
-from ui.look.state_line import State, StateLine
+from ui.look.state_line import Status, StatusLine
 from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
 from ui.preferences.endpoint_editor import EndpointEditor
 
@@ -34,9 +34,9 @@ class EndpointCard(QFrame):
         self._themes = themes
         self._editor: EndpointEditor | None = None
         self._holds_key = False
-        self._state = StateLine(themes)
+        self._state = StatusLine(themes)
         self._key = label(kind="muted")
-        self._field = KeyField(self.tr("API key for {0}").format(title), self.tr("Paste a new API key"))
+        self._field = ApiKeyField(self.tr("API key for {0}").format(title), self.tr("Paste a new API key"))
         self._change = button(self.tr("Change key"), self._open_field, name=self.tr("Change key of {0}").format(title))
         self._remove_key = button(
             self.tr("Remove key"), self.remove_key_pressed.emit, name=self.tr("Remove key of {0}").format(title)
@@ -48,7 +48,7 @@ class EndpointCard(QFrame):
         )
         self._field.key_entered.connect(self.key_entered)
         self._field.hide()
-        self._for_session = ForSession(self._keep)
+        self._for_session = SessionKeyLink(self._keep)
         self.setProperty("kind", "card")
         row = QHBoxLayout()
         row.setSpacing(SPACE_S)
@@ -59,8 +59,8 @@ class EndpointCard(QFrame):
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
         self._layout.setSpacing(SPACE_S)
-        self._layout.addLayout(self._head())
-        self._layout.addWidget(label(self._facts(), "muted", wrap=True))
+        self._layout.addLayout(self._header_layout())
+        self._layout.addWidget(label(self._details(), "muted", wrap=True))
         self._layout.addWidget(self._state)
         self._layout.addWidget(self._for_session)
         self._layout.addWidget(self._field)
@@ -75,20 +75,20 @@ class EndpointCard(QFrame):
         self._change.setText(self.tr("Change key") if held else self.tr("Add key"))
         self._remove_key.setVisible(held)
 
-    def show_state(self, state: State, sentence: Sentence | str) -> None:
+    def show_state(self, state: Status, sentence: Sentence | str) -> None:
         """How a test or a change of key goes."""
         self._state.show_state(state, sentence)
-        self._test.setEnabled(state is not State.BUSY)
-        self._field.setEnabled(state is not State.BUSY)
-        self._for_session.setVisible(state is State.NO_KEYRING)
-        if state is State.OK:
+        self._test.setEnabled(state is not Status.BUSY)
+        self._field.setEnabled(state is not Status.BUSY)
+        self._for_session.setVisible(state is Status.NO_KEYRING)
+        if state is Status.OK:
             self._field.clear()
             self._field.hide()
 
     def ask_for_key(self) -> None:
         """The key is gone with the address it was for: enter it again."""
         words = self.tr("The key was for another address and is removed. Enter the key for this one.")
-        self._state.show_state(State.NO_KEYRING, words)
+        self._state.show_state(Status.NO_KEYRING, words)
         self._field.show()
         self._field.setFocus()
 
@@ -97,7 +97,7 @@ class EndpointCard(QFrame):
         if key:
             self.session_key_entered.emit(SecretStr(key))
 
-    def _head(self) -> QHBoxLayout:
+    def _header_layout(self) -> QHBoxLayout:
         head = QHBoxLayout()
         head.setSpacing(SPACE_S)
         head.addWidget(label(self._endpoint.title, "strong"))
@@ -107,7 +107,7 @@ class EndpointCard(QFrame):
         head.addWidget(self._key)
         return head
 
-    def _facts(self) -> str:
+    def _details(self) -> str:
         words = dialect_names()[self._endpoint.dialect]
         mirrors = len(self._endpoint.mirrors)
         if mirrors == 1:
@@ -122,7 +122,7 @@ class EndpointCard(QFrame):
             self._layout.addWidget(self._editor)
             self._editor.set_holds_key(held=self._holds_key)
         self._edit.setEnabled(False)
-        self._editor.begin()
+        self._editor.start_editing()
 
     def _close_editor(self) -> None:
         if self._editor is not None:

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLineEdit, QVBoxLayout, 
 
 from desktop_agent.vocabulary.endpoints import Endpoint
 from ui.look.controls import announce, button, label
-from ui.look.parts.server_fields import DialectBox, MirrorsEdit, ModelsField, web_address
-from ui.look.state_line import State, StateLine
+from ui.look.parts.server_fields import DialectBox, MirrorsField, ModelsField, complete_web_address
+from ui.look.state_line import Status, StatusLine
 from ui.look.theme import SPACE_S, ThemeSource
 
 
@@ -28,26 +28,26 @@ class EndpointEditor(QWidget):
         self._address = QLineEdit(endpoint.base_url)
         self._dialect = DialectBox()
         self._models = ModelsField()
-        self._mirrors = MirrorsEdit()
+        self._mirrors = MirrorsField()
         self._warning = label(kind="warning", wrap=True)
-        self._state = StateLine(themes)
+        self._state = StatusLine(themes)
         self._dialect.show_dialect(endpoint.dialect)
         self._models.show_models(endpoint.models)
         self._mirrors.show_addresses(endpoint.mirrors)
-        self._name()
+        self._set_accessible_names()
         self._arrange()
-        self._address.textChanged.connect(self._warn)
-        self._mirrors.editor.textChanged.connect(self._warn)
+        self._address.textChanged.connect(self._update_warning)
+        self._mirrors.editor.textChanged.connect(self._update_warning)
         for field in (self._title, self._address, self._models):
             field.returnPressed.connect(self._save)
-        self._warn()
+        self._update_warning()
 
     def set_holds_key(self, *, held: bool) -> None:
         """Whether there is a key that could be lost."""
         self._holds_key = held
-        self._warn()
+        self._update_warning()
 
-    def begin(self) -> None:
+    def start_editing(self) -> None:
         """The person wants to edit."""
         self._title.setFocus()
         self._title.selectAll()
@@ -59,9 +59,9 @@ class EndpointEditor(QWidget):
         else:
             super().keyPressEvent(event)
 
-    def _changed(self) -> Endpoint | str:
+    def _edited_endpoint(self) -> Endpoint | str:
         """The endpoint as typed, or the text that is no address."""
-        address = web_address(self._address.text())
+        address = complete_web_address(self._address.text())
         mirrors, wrong = self._mirrors.addresses()
         if address is None or wrong:
             return wrong or self._address.text().strip()
@@ -76,8 +76,8 @@ class EndpointEditor(QWidget):
         }
         return self._endpoint.model_copy(update=update)
 
-    def _warn(self) -> None:
-        changed = self._changed()
+    def _update_warning(self) -> None:
+        changed = self._edited_endpoint()
         old = self._endpoint
         loses = self._holds_key and isinstance(changed, Endpoint) and not changed.origins <= old.origins
         words = self.tr(
@@ -89,16 +89,16 @@ class EndpointEditor(QWidget):
         self._warning.setVisible(loses)
 
     def _save(self) -> None:
-        changed = self._changed()
+        changed = self._edited_endpoint()
         if isinstance(changed, str):
             words = self.tr("“{0}” is not a web address. It begins with https:// or http://.")
-            self._state.show_state(State.ERROR, words.format(changed))
+            self._state.show_state(Status.ERROR, words.format(changed))
         elif changed == self._endpoint:
             self.cancelled.emit()
         else:
             self.saved.emit(changed)
 
-    def _name(self) -> None:
+    def _set_accessible_names(self) -> None:
         title = self._endpoint.title
         self._title.setAccessibleName(self.tr("Title of {0}").format(title))
         self._address.setAccessibleName(self.tr("Address of {0}").format(title))

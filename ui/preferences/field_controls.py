@@ -10,11 +10,11 @@ from PySide6.QtCore import QCoreApplication, QTimer
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QPlainTextEdit, QSpinBox, QWidget
 
-from desktop_agent.vocabulary.preferences import FontFamily, Shown
-from ui.look.controls import ChoiceBox
-from ui.preferences.cards.number_inset import NumberInset
+from desktop_agent.vocabulary.preferences import FontFamilyField, NumberFormat
+from ui.look.controls import ComboBox
+from ui.preferences.cards.number_inset import SpinBoxMargin
 
-TEXT_PAUSE_MS = 400
+TEXT_DELAY_MS = 400
 TEXT_HEIGHT = 110
 CHOICE_WIDTH = 190
 
@@ -29,39 +29,39 @@ class FieldControl:
     is_wide: bool = False
 
 
-def translated(text: str) -> str:
+def translate_preference(text: str) -> str:
     """A title or description of the declaration in the person's language."""
     return QCoreApplication.translate("Preferences", text)
 
 
 def control_for(field: FieldInfo, changed: Callable[[Any], None]) -> FieldControl:
     """The control for a field; `changed` hears each value the person chooses. Raises TypeError for other types."""
-    made = _made_for(field, changed)
-    made.widget.setAccessibleName(translated(field.title or ""))
-    made.widget.setAccessibleDescription(translated(field.description or ""))
+    made = _control_for_type(field, changed)
+    made.widget.setAccessibleName(translate_preference(field.title or ""))
+    made.widget.setAccessibleDescription(translate_preference(field.description or ""))
     return made
 
 
-def _made_for(field: FieldInfo, changed: Callable[[Any], None]) -> FieldControl:
+def _control_for_type(field: FieldInfo, changed: Callable[[Any], None]) -> FieldControl:
     kind = field.annotation
     if get_origin(kind) is Literal:
-        return _choice(tuple(str(each) for each in get_args(kind)), changed)
+        return _menu(tuple(str(each) for each in get_args(kind)), changed)
     if kind is bool:
-        return _switch(field, changed)
+        return _checkbox(field, changed)
     if kind is int or kind is float:
-        return _number(field, changed)
-    if any(isinstance(rule, FontFamily) for rule in field.metadata):
-        return _font(changed)
+        return _spin_box(field, changed)
+    if any(isinstance(rule, FontFamilyField) for rule in field.metadata):
+        return _font_menu(changed)
     if kind is str:
-        return _text(changed)
+        return _text_editor(changed)
     raise TypeError(f"no control for a preference of type {kind}")
 
 
-def _choice(choices: tuple[str, ...], changed: Callable[[Any], None]) -> FieldControl:
-    box = ChoiceBox()
+def _menu(choices: tuple[str, ...], changed: Callable[[Any], None]) -> FieldControl:
+    box = ComboBox()
     box.setMinimumWidth(CHOICE_WIDTH)
     for each in choices:
-        box.addItem(translated(each.capitalize()), each)
+        box.addItem(translate_preference(each.capitalize()), each)
 
     def chosen(row: int) -> None:
         changed(choices[row])
@@ -73,8 +73,8 @@ def _choice(choices: tuple[str, ...], changed: Callable[[Any], None]) -> FieldCo
     return FieldControl(box, show)
 
 
-def _font(changed: Callable[[Any], None]) -> FieldControl:
-    box = ChoiceBox()
+def _font_menu(changed: Callable[[Any], None]) -> FieldControl:
+    box = ComboBox()
     box.setMinimumWidth(CHOICE_WIDTH)
     box.setMaxVisibleItems(14)
     box.addItem(QCoreApplication.translate("Preferences", "System font"), "")
@@ -95,26 +95,26 @@ def _font(changed: Callable[[Any], None]) -> FieldControl:
     return FieldControl(box, show)
 
 
-def _switch(field: FieldInfo, changed: Callable[[Any], None]) -> FieldControl:
-    box = QCheckBox(translated(field.title or ""))
+def _checkbox(field: FieldInfo, changed: Callable[[Any], None]) -> FieldControl:
+    box = QCheckBox(translate_preference(field.title or ""))
     box.clicked.connect(lambda: changed(box.isChecked()))
     return FieldControl(box, box.setChecked, has_label=True)
 
 
-def _number(field: FieldInfo, changed: Callable[[Any], None]) -> FieldControl:
+def _spin_box(field: FieldInfo, changed: Callable[[Any], None]) -> FieldControl:
     low, high = _bounds(field)
     box: QSpinBox | QDoubleSpinBox
     if field.annotation is int:
         box = QSpinBox(minimum=int(low), maximum=int(high))
     else:
-        box = _Decimals(minimum=low, maximum=high, decimals=1)
+        box = _DecimalSpinBox(minimum=low, maximum=high, decimals=1)
     for rule in field.metadata:
-        if isinstance(rule, Shown):
-            box.setSuffix(f" {translated(rule.unit)}")
-            box.setSpecialValueText(translated(rule.zero) if rule.zero else "")
+        if isinstance(rule, NumberFormat):
+            box.setSuffix(f" {translate_preference(rule.unit)}")
+            box.setSpecialValueText(translate_preference(rule.zero_text) if rule.zero_text else "")
     # Not each digit on the way to 300, only the number when it is there.
     box.setKeyboardTracking(False)
-    NumberInset(box)
+    SpinBoxMargin(box)
 
     def show(value: Any) -> None:
         if box.value() != value:
@@ -126,7 +126,7 @@ def _number(field: FieldInfo, changed: Callable[[Any], None]) -> FieldControl:
     return FieldControl(box, show)
 
 
-class _Decimals(QDoubleSpinBox):
+class _DecimalSpinBox(QDoubleSpinBox):
     # Whole numbers stand without decimals.
 
     def textFromValue(self, v: float) -> str:
@@ -150,10 +150,10 @@ def _bounds(field: FieldInfo) -> tuple[float, float]:
     return low, high
 
 
-def _text(changed: Callable[[Any], None]) -> FieldControl:
+def _text_editor(changed: Callable[[Any], None]) -> FieldControl:
     editor = QPlainTextEdit(tabChangesFocus=True)
     editor.setFixedHeight(TEXT_HEIGHT)
-    pause = QTimer(editor, singleShot=True, interval=TEXT_PAUSE_MS)
+    pause = QTimer(editor, singleShot=True, interval=TEXT_DELAY_MS)
     pause.timeout.connect(lambda: changed(editor.toPlainText()))
     editor.textChanged.connect(pause.start)
 

@@ -8,11 +8,11 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 from PySide6.QtGui import QFont
 
 from desktop_agent.vocabulary.requests import Price
-from ui.look.sentences import plain_tip
+from ui.look.sentences import plain_tooltip
 
 _ROOT = QModelIndex()
-_NUMBERS = ("input", "output", "cache_read", "cache_write")
-FIRST_NUMBER = 2
+_PRICE_FIELDS = ("input", "output", "cache_read", "cache_write")
+FIRST_PRICE_COLUMN = 2
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 Index = QModelIndex | QPersistentModelIndex
@@ -47,7 +47,7 @@ class PricedModel(Protocol):
         ...
 
 
-class PriceRows(QAbstractTableModel):
+class PriceTableModel(QAbstractTableModel):
     """Server, model, and dollars for a million tokens in, out, read from the cache and written to it."""
 
     price_typed = Signal(str, str, object)
@@ -79,14 +79,14 @@ class PriceRows(QAbstractTableModel):
 
     def columnCount(self, parent: Index = _ROOT) -> int:
         """Always the same."""
-        return 0 if parent.isValid() else FIRST_NUMBER + len(_NUMBERS)
+        return 0 if parent.isValid() else FIRST_PRICE_COLUMN + len(_PRICE_FIELDS)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         """What the columns are."""
         if orientation != Qt.Orientation.Horizontal:
             return None
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return int(_LEFT if section < FIRST_NUMBER else _RIGHT)
+            return int(_LEFT if section < FIRST_PRICE_COLUMN else _RIGHT)
         return self._titles()[section] if role == Qt.ItemDataRole.DisplayRole else None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
@@ -96,14 +96,14 @@ class PriceRows(QAbstractTableModel):
         row, column = self._models[index.row()], index.column()
         match role:
             case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
-                return self._text(row, column)
+                return self._cell_text(row, column)
             case Qt.ItemDataRole.AccessibleTextRole:
                 return self._spoken(row, column)
             case Qt.ItemDataRole.ToolTipRole:
-                return plain_tip(row.model if column < FIRST_NUMBER else self._spoken(row, column))
+                return plain_tooltip(row.model if column < FIRST_PRICE_COLUMN else self._spoken(row, column))
             case Qt.ItemDataRole.TextAlignmentRole:
-                return int(_LEFT if column < FIRST_NUMBER else _RIGHT)
-            case Qt.ItemDataRole.FontRole if row.is_own and column >= FIRST_NUMBER:
+                return int(_LEFT if column < FIRST_PRICE_COLUMN else _RIGHT)
+            case Qt.ItemDataRole.FontRole if row.is_own and column >= FIRST_PRICE_COLUMN:
                 bold = QFont()
                 bold.setWeight(QFont.Weight.DemiBold)
                 return bold
@@ -112,10 +112,10 @@ class PriceRows(QAbstractTableModel):
 
     def setData(self, index: Index, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
         """A number was typed. What is no number changes nothing."""
-        if role != Qt.ItemDataRole.EditRole or index.column() < FIRST_NUMBER:
+        if role != Qt.ItemDataRole.EditRole or index.column() < FIRST_PRICE_COLUMN:
             return False
-        row, name = self._models[index.row()], _NUMBERS[index.column() - FIRST_NUMBER]
-        number = number_in(str(value))
+        row, name = self._models[index.row()], _PRICE_FIELDS[index.column() - FIRST_PRICE_COLUMN]
+        number = parse_price(str(value))
         if number is None or number == getattr(row.price, name):
             return False
         self.price_typed.emit(row.vendor, row.model, Price.model_validate({name: number}))
@@ -124,7 +124,7 @@ class PriceRows(QAbstractTableModel):
     def flags(self, index: Index) -> Qt.ItemFlag:
         """Numbers can be changed."""
         flags = super().flags(index)
-        return flags | Qt.ItemFlag.ItemIsEditable if index.column() >= FIRST_NUMBER else flags
+        return flags | Qt.ItemFlag.ItemIsEditable if index.column() >= FIRST_PRICE_COLUMN else flags
 
     def _titles(self) -> tuple[str, ...]:
         return (
@@ -136,22 +136,22 @@ class PriceRows(QAbstractTableModel):
             self.tr("Cache write"),
         )
 
-    def _text(self, row: PricedModel, column: int) -> str:
-        if column < FIRST_NUMBER:
+    def _cell_text(self, row: PricedModel, column: int) -> str:
+        if column < FIRST_PRICE_COLUMN:
             return (row.server, row.model)[column]
-        number: float | None = getattr(row.price, _NUMBERS[column - FIRST_NUMBER])
+        number: float | None = getattr(row.price, _PRICE_FIELDS[column - FIRST_PRICE_COLUMN])
         return "" if number is None else f"{number:.10g}"
 
     def _spoken(self, row: PricedModel, column: int) -> str:
-        text = self._text(row, column)
-        if column < FIRST_NUMBER:
+        text = self._cell_text(row, column)
+        if column < FIRST_PRICE_COLUMN:
             return text
         words = f"${text}" if text else self.tr("not known")
         title = self._titles()[column]
         return self.tr("{0}: {1}, changed by you").format(title, words) if row.is_own else f"{title}: {words}"
 
 
-def number_in(typed: str) -> float | None:
+def parse_price(typed: str) -> float | None:
     """Dollars as people type them, with a comma or a point; None for what is no amount."""
     try:
         number = float(typed.strip().lstrip("$").replace(",", "."))

@@ -7,10 +7,10 @@ from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QHeaderView, QTabl
 
 from ui.look.controls import ClearableField, button, label
 from ui.look.theme import SPACE_S, ThemeSource
-from ui.preferences.price_rows import PricedModel, PriceRows
+from ui.preferences.price_rows import PricedModel, PriceTableModel
 
 TABLE_HEIGHT = 300
-WIDTHS = {0: 92, 2: 68, 3: 68, 4: 96, 5: 96}
+COLUMN_WIDTHS = {0: 92, 2: 68, 3: 68, 4: 96, 5: 96}
 
 
 class PricesForm(QWidget):
@@ -22,7 +22,7 @@ class PricesForm(QWidget):
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
-        self._rows = PriceRows(self)
+        self._rows = PriceTableModel(self)
         self._filtered = QSortFilterProxyModel(self)
         self._filter = ClearableField(themes, self.tr("Filter by server or model"))
         self._table = QTableView()
@@ -60,7 +60,7 @@ class PricesForm(QWidget):
     def _fit(self) -> None:
         zoom = self._themes.zoom / 100
         self._table.setMinimumHeight(round(TABLE_HEIGHT * zoom))
-        for column, width in WIDTHS.items():
+        for column, width in COLUMN_WIDTHS.items():
             self._table.setColumnWidth(column, round(width * zoom))
         self._table.verticalHeader().setDefaultSectionSize(round(30 * zoom))
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import Sentence
 from ui.look.controls import button, label
-from ui.look.state_line import State
+from ui.look.state_line import Status
 from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
 from ui.preferences.endpoint_card import EndpointCard
 
@@ -34,8 +34,8 @@ class ProvidersForm(QWidget):
         self._themes = themes
         self._cards: dict[str, EndpointCard] = {}
         self._endpoints: Sequence[Endpoint] = ()
-        self._held: frozenset[str] = frozenset()
-        self._lost_key: set[str] = set()
+        self._stored_keys: frozenset[str] = frozenset()
+        self._invalidated_keys: set[str] = set()
         self._where = label(kind="muted", wrap=True)
         self._none = label(self.tr("No server is connected yet."), "muted")
         self._list = QVBoxLayout()
@@ -52,11 +52,11 @@ class ProvidersForm(QWidget):
         layout.addLayout(foot)
         layout.addStretch(1)
 
-    def show_backend(self, name: str) -> None:
+    def show_keyring(self, name: str) -> None:
         """Where keys are held, as the keyring calls itself."""
         self._where.setText(self.tr("Keys are held by: {0}").format(name))
 
-    def show_no_backend(self, why: str) -> None:
+    def show_no_keyring(self, why: str) -> None:
         """Why no keyring can hold keys."""
         until = self.tr("A key can be held in memory until the program is closed.")
         self._where.setText(f"{why} {until}")
@@ -78,21 +78,21 @@ class ProvidersForm(QWidget):
             card.remove_key_pressed.connect(partial(self.key_removed.emit, endpoint.id))
             card.test_pressed.connect(partial(self.test_requested.emit, endpoint.id))
             card.remove_pressed.connect(partial(self.endpoint_removed.emit, endpoint.id))
-            card.edited.connect(self._edit)
+            card.edited.connect(self._on_edited)
             self._list.addWidget(card)
         self._none.setVisible(not endpoints)
-        self.show_keys(self._held - self._lost_key)
-        for endpoint_id in self._lost_key & set(self._cards):
+        self.show_keys(self._stored_keys - self._invalidated_keys)
+        for endpoint_id in self._invalidated_keys & set(self._cards):
             self._cards[endpoint_id].ask_for_key()
-        self._lost_key.clear()
+        self._invalidated_keys.clear()
 
     def show_keys(self, held: Iterable[str]) -> None:
         """The endpoint ids whose key is held."""
-        self._held = frozenset(held)
+        self._stored_keys = frozenset(held)
         for endpoint_id, card in self._cards.items():
-            card.show_key(held=endpoint_id in self._held)
+            card.show_key(held=endpoint_id in self._stored_keys)
 
-    def show_state(self, endpoint_id: str, state: State, sentence: Sentence | str) -> None:
+    def show_state(self, endpoint_id: str, state: Status, sentence: Sentence | str) -> None:
         """How a test or a change of key goes."""
         card = self._cards.get(endpoint_id)
         if card is not None:
@@ -104,9 +104,9 @@ class ProvidersForm(QWidget):
     def _submit_for_session(self, endpoint_id: str, key: SecretStr) -> None:
         self.session_key_submitted.emit(endpoint_id, key)
 
-    def _edit(self, changed: Endpoint) -> None:
+    def _on_edited(self, changed: Endpoint) -> None:
         """A key that is lost by it is asked for as soon as the change is made."""
         old = next(each for each in self._endpoints if each.id == changed.id)
-        if changed.id in self._held and not changed.origins <= old.origins:
-            self._lost_key.add(changed.id)
+        if changed.id in self._stored_keys and not changed.origins <= old.origins:
+            self._invalidated_keys.add(changed.id)
         self.endpoint_edited.emit(changed)

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QScrollArea, QWidget
 from ui.look.theme import SPACE_M
 
 
-def bring_into_sight(widget: QWidget) -> None:
+def scroll_into_view(widget: QWidget) -> None:
     """Scroll the page so that this begins at its top, as far as it can, once it is laid out."""
     QTimer.singleShot(0, widget, lambda: _scroll_to(widget))
 

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from ui.look.controls import label
 from ui.look.theme import SPACE_L, SPACE_XS
-from ui.preferences.field_controls import FieldControl, control_for, translated
+from ui.preferences.field_controls import FieldControl, control_for, translate_preference
 
 
 class SectionForm(QWidget):
@@ -28,12 +28,12 @@ class SectionForm(QWidget):
             control = control_for(field, partial(self._say, name))
             self._controls[name] = control
             if not control.has_label:
-                title = label(translated(field.title or name), "strong")
+                title = label(translate_preference(field.title or name), "strong")
                 title.setBuddy(control.widget)
                 layout.addWidget(title)
             # Numbers and choices as wide as they need; texts as wide as the page.
             layout.addWidget(control.widget, 0, Qt.AlignmentFlag(0) if control.is_wide else Qt.AlignmentFlag.AlignLeft)
-            layout.addWidget(label(translated(field.description or ""), "muted", wrap=True))
+            layout.addWidget(label(translate_preference(field.description or ""), "muted", wrap=True))
             layout.addSpacing(SPACE_L)
         layout.addStretch(1)
         self.show_values(section)

@@ -19,28 +19,28 @@ from PySide6.QtWidgets import (
 
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.preferences import Preferences
-from ui.look.controls import ChoiceBox, button, label
+from ui.look.controls import ComboBox, button, label
 from ui.look.rows import RowDelegate
-from ui.look.state_line import State, StateLine
+from ui.look.state_line import Status, StatusLine
 from ui.look.theme import SPACE_L, SPACE_M, SPACE_XL, ThemeSource
-from ui.preferences.field_controls import translated
+from ui.preferences.field_controls import translate_preference
 from ui.preferences.modes.modes_form import ModesForm
 from ui.preferences.price_rows import PricedModel
 from ui.preferences.prices_form import PricesForm
 from ui.preferences.providers_form import ProvidersForm
-from ui.preferences.rules.decisions_form import DecisionsForm
+from ui.preferences.rules.decisions_form import AuditLogForm
 from ui.preferences.rules.rules_form import RulesForm
 from ui.preferences.section_form import SectionForm
 from ui.preferences.specialists.specialists_form import SpecialistsForm
 from ui.preferences.storage_form import StorageForm
 from ui.preferences.tab_order import TabOrder
-from ui.preferences.tool_servers.tool_servers_form import ToolServersForm
+from ui.preferences.tool_servers.tool_servers_form import McpServersForm
 
 LIST_WIDTH = 190
-NARROW = 700
+NARROW_WIDTH = 700
 """Pixels: a dialog that is less wide has its sections in a menu over the page."""
 SIZE = QSize(820, 740)
-OWN_PAGES = frozenset({"providers", "modes", "specialists", "mcp"})
+CUSTOM_PAGES = frozenset({"providers", "modes", "specialists", "mcp"})
 """Sections that need more than a control for each field."""
 
 
@@ -79,14 +79,14 @@ class SettingsDialog(QDialog):
         self._prices = PricesForm(themes)
         self.modes = ModesForm()
         self.specialists = SpecialistsForm()
-        self.tool_servers = ToolServersForm(themes)
+        self.mcp_servers = McpServersForm(themes)
         self.rules = RulesForm(themes)
-        self.decisions = DecisionsForm(themes)
+        self.decisions = AuditLogForm(themes)
         self.storage = StorageForm(themes)
-        self._problem = StateLine(themes)
+        self._problem = StatusLine(themes)
         self._pages_by_name: list[str] = []
         self._list = QListWidget()
-        self._menu = ChoiceBox()
+        self._menu = ComboBox()
         self._middle = QHBoxLayout()
         self._column = QVBoxLayout(self)
         self._pages = QStackedWidget()
@@ -96,10 +96,10 @@ class SettingsDialog(QDialog):
         self._add_page("modes", self.tr("Modes"), self.modes)
         self._add_page("rules", self.tr("Rules"), self.rules)
         self._add_page("decisions", self.tr("Decisions"), self.decisions)
-        self._add_page("mcp", self.tr("MCP servers"), self.tool_servers)
+        self._add_page("mcp", self.tr("MCP servers"), self.mcp_servers)
         self._add_page("specialists", self.tr("Specialists"), self.specialists)
         for name in type(preferences).model_fields:
-            if name not in OWN_PAGES and name not in self._forms:
+            if name not in CUSTOM_PAGES and name not in self._forms:
                 self._add_section(name)
         self._add_page("storage", self.tr("Storage"), self.storage)
         self._build(themes)
@@ -123,13 +123,13 @@ class SettingsDialog(QDialog):
         self.modes.show_modes(preferences.modes.defined)
         self.specialists.show_specialists(preferences.specialists.defined)
 
-    def set_key_backend(self, name: str) -> None:
+    def set_keyring(self, name: str) -> None:
         """Which keyring holds the keys."""
-        self._providers.show_backend(name)
+        self._providers.show_keyring(name)
 
-    def set_no_key_backend(self, why: str) -> None:
+    def set_no_keyring(self, why: str) -> None:
         """No keyring can hold keys, and why."""
-        self._providers.show_no_backend(why)
+        self._providers.show_no_keyring(why)
 
     def set_keys(self, held: Iterable[str]) -> None:
         """The endpoint ids whose key is held."""
@@ -137,17 +137,17 @@ class SettingsDialog(QDialog):
 
     def set_endpoint_state(self, endpoint_id: str, state: str, sentence: Sentence | str = "") -> None:
         """How a test or a change of key goes: idle, busy, ok, error or no_keyring."""
-        self._providers.show_state(endpoint_id, State(state), sentence)
+        self._providers.show_state(endpoint_id, Status(state), sentence)
 
     def show_problem(self, problem: Sentence | str) -> None:
         """What went wrong that is about none of the cards; "" takes it away."""
-        self._problem.show_state(State.ERROR, problem)
+        self._problem.show_state(Status.ERROR, problem)
 
     def set_prices(self, models: Sequence[PricedModel]) -> None:
         """What models cost."""
         self._prices.show_models(models)
 
-    def turn_to(self, page: str) -> None:
+    def show_page(self, page: str) -> None:
         """Show the page of this section of the declaration, or "rules", "decisions" or "storage"."""
         self._list.setCurrentRow(self._pages_by_name.index(page))
 
@@ -178,7 +178,7 @@ class SettingsDialog(QDialog):
         form = SectionForm(getattr(self._preferences, name))
         form.value_changed.connect(partial(self._change, name))
         self._forms[name] = form
-        self._add_page(name, translated(name.capitalize()), form, self._prices if name == "models" else None)
+        self._add_page(name, translate_preference(name.capitalize()), form, self._prices if name == "models" else None)
 
     def _add_page(self, name: str, title: str, content: QWidget, below: QWidget | None = None) -> None:
         page = QWidget()
@@ -208,7 +208,7 @@ class SettingsDialog(QDialog):
 
     def _fit(self) -> None:
         part = self._themes.zoom / 100
-        is_narrow = self.width() < NARROW * part
+        is_narrow = self.width() < NARROW_WIDTH * part
         self._list.setFixedWidth(round(LIST_WIDTH * part))
         self._list.setVisible(not is_narrow)
         self._menu.setVisible(is_narrow)

@@ -9,7 +9,7 @@ from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import now
 from ui.look.controls import button, label
 from ui.look.parts.dates import exact_date
-from ui.look.state_line import State, StateLine
+from ui.look.state_line import Status, StatusLine
 from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
 
 
@@ -25,8 +25,8 @@ class StorageForm(QWidget):
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
         self._folder.setAccessibleName(self.tr("Data folder"))
-        self._last = label(kind="muted", wrap=True)
-        self._state = StateLine(themes)
+        self._last_check = label(kind="muted", wrap=True)
+        self._state = StatusLine(themes)
         self._check = button(self.tr("Check now"), self.check_requested.emit)
         self._check.setToolTip(self.tr("Reads all that was saved, and repairs what can be"))
         words = self.tr(
@@ -36,7 +36,7 @@ class StorageForm(QWidget):
         row = QHBoxLayout()
         row.setSpacing(SPACE_S)
         row.addWidget(self._check)
-        row.addWidget(self._last, 1)
+        row.addWidget(self._last_check, 1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_M)
@@ -45,25 +45,25 @@ class StorageForm(QWidget):
         layout.addLayout(row)
         layout.addWidget(self._state)
         layout.addStretch(1)
-        self.show_last(None)
+        self.show_last_check(None)
 
     def show_folder(self, folder: str) -> None:
         """Where it is."""
         self._folder.setText(folder)
 
-    def show_last(self, moment: datetime | None) -> None:
+    def show_last_check(self, moment: datetime | None) -> None:
         """When nothing was found wrong last; None where it was never looked."""
         if moment is None:
-            self._last.setText(self.tr("Not checked yet."))
+            self._last_check.setText(self.tr("Not checked yet."))
         else:
-            self._last.setText(self.tr("Checked last: {0}").format(exact_date(moment, now())))
+            self._last_check.setText(self.tr("Checked last: {0}").format(exact_date(moment, now())))
 
     def show_checking(self) -> None:
         """A check is under way."""
         self._check.setEnabled(False)
-        self._state.show_state(State.BUSY, self.tr("Checking…"))
+        self._state.show_state(Status.BUSY, self.tr("Checking…"))
 
     def show_result(self, sentence: Sentence, *, is_whole: bool) -> None:
         """How it went."""
         self._check.setEnabled(True)
-        self._state.show_state(State.OK if is_whole else State.ERROR, sentence)
+        self._state.show_state(Status.OK if is_whole else Status.ERROR, sentence)

@@ -26,7 +26,7 @@ class TabOrder(QObject):
         return False
 
     def _follow(self) -> None:
-        chain = [self._before, *_stops(self._page)]
+        chain = [self._before, *_tab_stops(self._page)]
         if chain == self._chain:
             return
         self._chain = chain
@@ -34,26 +34,26 @@ class TabOrder(QObject):
             QWidget.setTabOrder(first, second)
 
 
-def _stops(widget: QWidget) -> Iterator[QWidget]:
+def _tab_stops(widget: QWidget) -> Iterator[QWidget]:
     """It and all in it that Tab stops at."""
     if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.focusProxy() is None:
         yield widget
     layout = widget.layout()
     inside = widget.widget() if isinstance(widget, QScrollArea) else None
     if inside is not None:
-        yield from _stops(inside)
+        yield from _tab_stops(inside)
     elif isinstance(widget, FlowRows):
         for each in widget.items:
-            yield from _stops(each)
+            yield from _tab_stops(each)
     elif layout is not None:
-        yield from _laid_out(layout)
+        yield from _tab_stops_in_layout(layout)
 
 
-def _laid_out(layout: QLayout) -> Iterator[QWidget]:
+def _tab_stops_in_layout(layout: QLayout) -> Iterator[QWidget]:
     for place in range(layout.count()):
         item = layout.itemAt(place)
         widget, inner = (item.widget(), item.layout()) if item is not None else (None, None)
         if widget is not None:
-            yield from _stops(widget)
+            yield from _tab_stops(widget)
         elif inner is not None:
-            yield from _laid_out(inner)
+            yield from _tab_stops_in_layout(inner)

@@ -15,16 +15,16 @@ from ui.look.parts.confirm_bar import ConfirmBar
 from ui.look.parts.dates import relative_date
 from ui.look.parts.flow_rows import FlowRows
 from ui.look.rows import RowDelegate, RowRole
-from ui.look.state_line import State, StateLine
+from ui.look.state_line import Status, StatusLine
 from ui.look.theme import SPACE_L, SPACE_M, ThemeSource
 
 _SIZE = (560, 520)
-_LEAST_LIST = 60
+_MIN_LIST_HEIGHT = 60
 """Pixels."""
-_ID = Qt.ItemDataRole.UserRole + 20
+_ID_ROLE = Qt.ItemDataRole.UserRole + 20
 
 
-class Deleted(Protocol):
+class DeletedConversation(Protocol):
     """What is shown of a conversation in the trash."""
 
     @property
@@ -58,12 +58,12 @@ class TrashDialog(QDialog):
         self._list = QListWidget()
         words = self.tr("Deleted conversations stay here for {0} days. Then they go for good.").format(days)
         self._hint = label(words, "muted", wrap=True)
-        self._nothing = label(self.tr("The trash is empty."), "muted")
-        self._restore = button(self.tr("Restore"), self._restore_chosen, "primary")
-        self._purge = button(self.tr("Delete for good…"), self._ask_about_chosen)
-        self._empty = button(self.tr("Empty trash…"), self._ask_about_all, "quiet")
+        self._empty_note = label(self.tr("The trash is empty."), "muted")
+        self._restore = button(self.tr("Restore"), self._restore_selected, "primary")
+        self._purge = button(self.tr("Delete for good…"), self._confirm_purge_selected)
+        self._empty = button(self.tr("Empty trash…"), self._confirm_purge_all, "quiet")
         close = button(self.tr("Close"), self.reject)
-        self._problem = StateLine(themes)
+        self._problem = StatusLine(themes)
         self._foot = FlowRows((self._empty, self._purge, self._restore, close), trailing=True, apart=self._empty)
         self._confirm = ConfirmBar(
             (self.tr("Keep"), self.tr("Keep")), (self.tr("Delete for good"), self.tr("Really delete for good"))
@@ -72,11 +72,11 @@ class TrashDialog(QDialog):
         self._connect()
         self.show_conversations(())
 
-    def show_conversations(self, conversations: Sequence[Deleted]) -> None:
+    def show_conversations(self, conversations: Sequence[DeletedConversation]) -> None:
         """These are in the trash now. The row that was chosen stays chosen, or the one in its place is."""
         row, now = max(self._list.currentRow(), 0), datetime.now(UTC)
         before = self._chosen()
-        self._stop_asking()
+        self._hide_confirmation()
         self.show_problem("")
         self._list.clear()
         for each in conversations:
@@ -90,41 +90,41 @@ class TrashDialog(QDialog):
         self._list.setVisible(has_some)
         if has_some and was_hidden:
             self._list.setFocus()
-        self._nothing.setVisible(not has_some)
+        self._empty_note.setVisible(not has_some)
         self._refresh()
 
     def show_problem(self, problem: Sentence | str) -> None:
         """What went wrong with one of them; "" takes it away."""
-        self._problem.show_state(State.ERROR, problem)
+        self._problem.show_state(Status.ERROR, problem)
 
-    def _item(self, each: Deleted, now: datetime) -> QListWidgetItem:
+    def _item(self, each: DeletedConversation, now: datetime) -> QListWidgetItem:
         title = each.title or self.tr("New conversation")
         at = each.deleted_at or now
         left = math.ceil((at + timedelta(days=self._days) - now) / timedelta(days=1))
         kept = self.tr("Goes for good in {0} days").format(left) if left > 1 else self.tr("Goes for good soon")
         item = QListWidgetItem(title)
-        item.setData(_ID, each.id)
-        item.setData(RowRole.UNDER, kept)
+        item.setData(_ID_ROLE, each.id)
+        item.setData(RowRole.SUBTITLE, kept)
         item.setData(RowRole.DETAIL, relative_date(at, now))
         spoken = self.tr("{0}, deleted {1}. {2}").format(title, relative_date(at, now), kept)
         item.setData(Qt.ItemDataRole.AccessibleTextRole, spoken)
         return item
 
     def _chosen(self) -> str | None:
-        return next((str(each.data(_ID)) for each in self._list.selectedItems()), None)
+        return next((str(each.data(_ID_ROLE)) for each in self._list.selectedItems()), None)
 
-    def _restore_chosen(self) -> None:
+    def _restore_selected(self) -> None:
         chosen = self._chosen()
         if chosen is not None:
             self.restore_requested.emit(chosen)
 
-    def _ask_about_chosen(self) -> None:
+    def _confirm_purge_selected(self) -> None:
         self._asked_about = self._chosen()
         if self._asked_about is not None:
             title = self._list.currentItem().text()
             self._ask(self.tr("Delete “{0}” for good? Nothing brings it back.").format(title))
 
-    def _ask_about_all(self) -> None:
+    def _confirm_purge_all(self) -> None:
         self._asked_about = None
         count = self._list.count()
         words = self.tr("Delete all {0} conversations for good? Nothing brings them back.").format(count)
@@ -134,18 +134,18 @@ class TrashDialog(QDialog):
         self._confirm.ask(words)
         self._refresh()
 
-    def _go_on(self) -> None:
+    def _on_confirmed(self) -> None:
         if self._asked_about is None:
             self.emptying_requested.emit()
         else:
             self.purge_requested.emit(self._asked_about)
-        self._decline()
+        self._on_declined()
 
-    def _decline(self) -> None:
-        self._stop_asking()
+    def _on_declined(self) -> None:
+        self._hide_confirmation()
         self._list.setFocus()
 
-    def _stop_asking(self) -> None:
+    def _hide_confirmation(self) -> None:
         self._confirm.hide()
         self._refresh()
 
@@ -161,12 +161,14 @@ class TrashDialog(QDialog):
         self._list.setEnabled(self._confirm.isHidden())
 
     def _connect(self) -> None:
-        self._confirm.confirmed.connect(self._go_on)
-        self._confirm.declined.connect(self._decline)
-        self._list.itemActivated.connect(self._restore_chosen)
+        self._confirm.confirmed.connect(self._on_confirmed)
+        self._confirm.declined.connect(self._on_declined)
+        self._list.itemActivated.connect(self._restore_selected)
         self._list.itemSelectionChanged.connect(self._refresh)
         keys = QKeySequence(QKeySequence.StandardKey.Delete)
-        QShortcut(keys, self._list, context=Qt.ShortcutContext.WidgetShortcut).activated.connect(self._ask_about_chosen)
+        QShortcut(keys, self._list, context=Qt.ShortcutContext.WidgetShortcut).activated.connect(
+            self._confirm_purge_selected
+        )
 
     def _build(self, themes: ThemeSource) -> None:
         title = self.tr("Trash")
@@ -177,15 +179,15 @@ class TrashDialog(QDialog):
         self._list.setItemDelegate(RowDelegate(themes, self._list))
         self._list.setMouseTracking(True)
         # Qt's own least height would push the buttons out of a low screen.
-        self._list.setMinimumHeight(_LEAST_LIST)
-        self._nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._list.setMinimumHeight(_MIN_LIST_HEIGHT)
+        self._empty_note.setAlignment(Qt.AlignmentFlag.AlignCenter)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
         layout.setSpacing(SPACE_M)
         layout.addWidget(label(title, "heading"))
         layout.addWidget(self._hint)
         layout.addWidget(self._list, 1)
-        layout.addWidget(self._nothing, 1)
+        layout.addWidget(self._empty_note, 1)
         layout.addWidget(self._problem)
         layout.addWidget(self._confirm)
         layout.addWidget(self._foot)

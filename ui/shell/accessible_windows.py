@@ -24,23 +24,23 @@ _SHOW = QAccessibleActionInterface.showMenuAction()
 _PRESS = QAccessibleActionInterface.pressAction()
 
 
-def mend_accessibility(app: QApplication) -> None:
+def install_accessibility(app: QApplication) -> None:
     """Have assistive technology find open menus and lists, and the names of boxes, from now on, whether it has looked
     at the program or not."""
     root = QAccessible.queryAccessibleInterface(app)
-    if isinstance(root, _Root):
+    if isinstance(root, _AccessibleApplication):
         return
     QAccessible.deleteAccessibleInterface(QAccessible.uniqueId(root))
     # Qt owns the C++ half; Python must hold its own as long, or virtual calls end in the void.
-    _made[:] = [_Root(app)]
-    QAccessible.registerAccessibleInterface(_made[0])
-    QAccessible.installFactory(_mended)
+    _root[:] = [_AccessibleApplication(app)]
+    QAccessible.registerAccessibleInterface(_root[0])
+    QAccessible.installFactory(_create_interface)
 
 
-_made: list["_Root"] = []
+_root: list["_AccessibleApplication"] = []
 
 
-class _Root(QAccessibleObject):
+class _AccessibleApplication(QAccessibleObject):
     """The application. Its children are all of its windows in the order in which they were made."""
 
     def role(self) -> QAccessible.Role:
@@ -94,7 +94,7 @@ def _windows() -> list[QWidget]:
     return [each for each in shown if not isinstance(each.parentWidget(), QComboBox)]
 
 
-class _Choice(QAccessibleWidget):
+class _AccessibleComboBox(QAccessibleWidget):
     """A box to choose from; its only child is its list."""
 
     def __init__(self, box: QComboBox) -> None:
@@ -134,18 +134,18 @@ class _Choice(QAccessibleWidget):
             self._box.showPopup()
 
 
-def _mended(key: str, thing: QObject | None) -> QAccessibleInterface | None:
+def _create_interface(key: str, thing: QObject | None) -> QAccessibleInterface | None:
     """Qt asks for every class name of every object; only boxes to choose from are answered."""
     if key == "QMenu" and isinstance(thing, QMenu) and not (thing.accessibleName() or thing.title()):
-        _name_menu_of_text(thing)
+        _name_text_menu(thing)
     if key != "QComboBox" or not isinstance(thing, QComboBox):
         return None
-    made = _choices[id(thing)] = _Choice(thing)
+    made = _combo_boxes[id(thing)] = _AccessibleComboBox(thing)
     thing.destroyed.connect(partial(_forget, id(thing)))
     return made
 
 
-def _name_menu_of_text(menu: QMenu) -> None:
+def _name_text_menu(menu: QMenu) -> None:
     """Give a menu that Qt makes for a text a name, and its rows names without their keys. All others have names."""
     menu.setAccessibleName(
         QCoreApplication.translate("MenuOfText", "Menu: {0}").format(QCoreApplication.translate("MenuOfText", "Text"))
@@ -158,8 +158,8 @@ def _name_menu_of_text(menu: QMenu) -> None:
 
 
 def _forget(number: int, _: QObject | None = None) -> None:
-    _choices.pop(number, None)
+    _combo_boxes.pop(number, None)
 
 
 # As with the root: Python must hold its half as long as Qt holds the other.
-_choices: dict[int, _Choice] = {}
+_combo_boxes: dict[int, _AccessibleComboBox] = {}

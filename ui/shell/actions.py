@@ -10,20 +10,20 @@ from PySide6.QtCore import QObject, QTimer, Slot
 from PySide6.QtGui import QAction, QKeySequence
 
 from desktop_agent.vocabulary.preferences import Preferences
-from ui.bridge.disk import Disk
+from ui.bridge.disk import DiskMonitor
 from ui.bridge.settings import Settings
-from ui.composer.parameters_button import KEYS as PARAMETERS_KEYS
-from ui.composer.questions.question_card import KEYS as QUESTION_KEYS
-from ui.composer.reasoning_switch import KEYS
-from ui.look.parts.mode_picker import KEYS as MODE_KEYS
-from ui.shell.commands import mark_numbered, set_other_words, set_shown_keys
-from ui.shell.help.help import Help
-from ui.shell.palette.contents import Palette
+from ui.composer.parameters_button import PARAMETERS_KEYS
+from ui.composer.questions.question_card import QUESTION_KEYS
+from ui.composer.reasoning_switch import REASONING_KEYS
+from ui.look.parts.mode_picker import MODE_SHORTCUT as MODE_KEYS
+from ui.shell.commands import mark_numbered, set_shown_shortcut, set_synonyms
+from ui.shell.help.help import HelpPresenter
+from ui.shell.palette.contents import PalettePresenter
 from ui.shell.settings import SettingsPresenter
 from ui.shell.window import MainWindow
 
 
-class Actions(QObject):
+class WindowActions(QObject):
     """Adds the actions to the window; who shows actions reads them from there (`window.actions()`)."""
 
     def __init__(
@@ -31,14 +31,14 @@ class Actions(QObject):
         window: MainWindow,
         settings: Settings,
         pages: SettingsPresenter,
-        help_: Help,
-        palette: Palette,
-        disk: Disk,
+        help_: HelpPresenter,
+        palette: PalettePresenter,
+        disk: DiskMonitor,
     ) -> None:
         super().__init__(window)
         self._window = window
         # First the one that finds all others; it does not list itself.
-        palette.shown_by = everything = self._add(self.tr("Commands"), "Ctrl+K", palette.open)
+        palette.opening_action = everything = self._add(self.tr("Commands"), "Ctrl+K", palette.open)
         words = self.tr("chat start create")
         self._add(self.tr("New conversation"), "Ctrl+N", window.sidebar.new_requested.emit, words)
         words = self.tr("preferences options configuration")
@@ -48,12 +48,12 @@ class Actions(QObject):
         self._add_message(settings)
         trash = self._add_settings(settings, pages, disk)
         helping, shortcuts = self._add_help(help_)
-        palette.leads_on = (open_settings, shortcuts, helping)
+        palette.fallback_actions = (open_settings, shortcuts, helping)
         window.sidebar.offer(open_settings, trash, everything, helping)
         # Not the standard key: some platforms have none for it.
         self._add(self.tr("Quit"), "Ctrl+Q", window.close, self.tr("exit close end"))
-        wanted = [each for each in window.actions() if each.shortcut().toString() == window.wanted_keys]
-        if window.wanted_keys and wanted:
+        wanted = [each for each in window.actions() if each.shortcut().toString() == window.deferred_shortcut]
+        if window.deferred_shortcut and wanted:
             # When everything that listens to actions is there.
             QTimer.singleShot(0, wanted[0], wanted[0].trigger)
 
@@ -77,19 +77,19 @@ class Actions(QObject):
         page = self._window.page
         self._add(self.tr("Choose model"), "Ctrl+M", page.model_picker.open_list, self.tr("switch change another"))
         words = self.tr("thinking effort")
-        self._add(self.tr("Choose reasoning"), KEYS, page.models.reasoning.open_menu, words)
+        self._add(self.tr("Choose reasoning"), REASONING_KEYS, page.models.reasoning.open_menu, words)
         words = self.tr("temperature system prompt instructions parameters length of the answer")
         self._add(self.tr("Conversation settings"), PARAMETERS_KEYS, page.models.edit_parameters, words)
         words = self.tr("permissions approval plan accept edits")
-        self._add(self.tr("Choose mode"), MODE_KEYS, page.conduct.picker.open_menu, words)
-        self._add(self.tr("Answer the question"), QUESTION_KEYS, page.conduct.questions.take_focus)
+        self._add(self.tr("Choose mode"), MODE_KEYS, page.session_controls.picker.open_menu, words)
+        self._add(self.tr("Answer the question"), QUESTION_KEYS, page.session_controls.questions.take_focus)
         words = self.tr("search words text")
         self._add(self.tr("Find in conversation"), "Ctrl+F", page.ways.find, words)
         self._add(self.tr("Find next"), "F3", lambda: page.ways.find_bar.step(1))
         self._add(self.tr("Find previous"), "Shift+F3", lambda: page.ways.find_bar.step(-1))
-        self._add(self.tr("Caret browsing"), "F7", page.ways.browse, self.tr("select cursor"))
+        self._add(self.tr("Caret browsing"), "F7", page.ways.toggle_caret, self.tr("select cursor"))
         words = self.tr("export save")
-        self._add(self.tr("Copy conversation as Markdown"), None, page.transcript.offers.copy_all, words)
+        self._add(self.tr("Copy conversation as Markdown"), None, page.transcript.context_menu.copy_all, words)
         words = self.tr("compact shorten context")
         self._add(self.tr("Summarise older messages"), None, page.compact, words)
         words = self.tr("revert restore files rewind")
@@ -102,14 +102,16 @@ class Actions(QObject):
         self._send = self._add(self.tr("Send the message"), None, composer.send)
         self._new_line = self._add(self.tr("New line in the message"), None, lambda: composer.editor.insert_text("\n"))
         stop = self._add(self.tr("Stop the answer"), None, composer.stop, self.tr("cancel interrupt abort break"))
-        set_shown_keys(stop, "Esc")
+        set_shown_shortcut(stop, "Esc")
         words = self.tr("picture photo file upload")
         self._add(self.tr("Attach image"), "Ctrl+Shift+A", composer.choose_files, words)
-        self._add(self.tr("Waiting messages"), "Ctrl+Shift+W", page.conduct.waiting.take_focus, self.tr("queue"))
+        self._add(
+            self.tr("Waiting messages"), "Ctrl+Shift+W", page.session_controls.waiting.take_focus, self.tr("queue")
+        )
         settings.changed.connect(self._show_keys_of_message)
         self._show_keys_of_message(settings.preferences)
 
-    def _add_settings(self, settings: Settings, pages: SettingsPresenter, disk: Disk) -> QAction:
+    def _add_settings(self, settings: Settings, pages: SettingsPresenter, disk: DiskMonitor) -> QAction:
         for page, text, words in (
             ("appearance", self.tr("Theme and appearance"), self.tr("dark light colours look font density zoom")),
             ("providers", self.tr("Providers and keys"), self.tr("api key server account")),
@@ -132,7 +134,7 @@ class Actions(QObject):
         self._window.page.transcript.zoom_requested.connect(settings.zoom)
         return trash
 
-    def _add_help(self, help_: Help) -> tuple[QAction, QAction]:
+    def _add_help(self, help_: HelpPresenter) -> tuple[QAction, QAction]:
         helping = self._add(self.tr("Help"), "F1", help_.show_guide, self.tr("guide manual introduction how to"))
         words = self.tr("keys hotkeys bindings")
         shortcuts = self._add(self.tr("Keyboard shortcuts"), None, help_.show_shortcuts, words)
@@ -152,8 +154,8 @@ class Actions(QObject):
     @Slot(Preferences)
     def _show_keys_of_message(self, preferences: Preferences) -> None:
         sends = preferences.chat.enter_sends
-        set_shown_keys(self._send, "Enter" if sends else "Ctrl+Enter")
-        set_shown_keys(self._new_line, "Shift+Enter" if sends else "Enter")
+        set_shown_shortcut(self._send, "Enter" if sends else "Ctrl+Enter")
+        set_shown_shortcut(self._new_line, "Shift+Enter" if sends else "Enter")
 
     def _add(
         self, text: str, keys: str | QKeySequence.StandardKey | None, do: Callable[[], object], words: str = ""
@@ -161,7 +163,7 @@ class Actions(QObject):
         action = QAction(text, self._window)
         if keys is not None:
             action.setShortcut(QKeySequence(keys))
-        set_other_words(action, words)
+        set_synonyms(action, words)
         action.triggered.connect(lambda _checked=False: do())
         self._window.addAction(action)
         return action

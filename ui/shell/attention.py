@@ -5,16 +5,16 @@ from PySide6.QtGui import QGuiApplication
 
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.desktop_notifications import DesktopNotifications
-from ui.bridge.library import Activity, Library
+from ui.bridge.library import Activity, ConversationLibrary
 from ui.bridge.settings import Settings
-from ui.shell.start.front import Front
+from ui.shell.start.front import StartupWindow
 from ui.shell.window import MainWindow
 from ui.sidebar.conversation_model import Badge
 
-LONGEST_TITLE = 80
+MAX_TITLE_LENGTH = 80
 
 _UNREAD = "window/unread"
-_MOST_UNREAD = 200
+_MAX_UNREAD = 200
 
 _BADGES: dict[Activity, Badge] = {
     "working": "working",
@@ -25,16 +25,16 @@ _BADGES: dict[Activity, Badge] = {
 }
 
 
-class Attention(QObject):
+class ActivityNotifier(QObject):
     """Marks what works, waits or is unread; notifies while the window is not in front, where the person wants it."""
 
     def __init__(
         self,
         window: MainWindow,
-        library: Library,
+        library: ConversationLibrary,
         notifications: DesktopNotifications,
         settings: Settings,
-        front: Front,
+        front: StartupWindow,
     ) -> None:
         super().__init__(window)
         app = front.app
@@ -50,21 +50,21 @@ class Attention(QObject):
         library.activity.connect(self._on_activity)
         library.opened.connect(self._on_opened)
         notifications.activated.connect(self._on_activated)
-        app.applicationStateChanged.connect(self._on_looked_at)
+        app.applicationStateChanged.connect(self._on_application_state)
 
     @Slot(str, str, str)
     def _on_activity(self, conversation_id: str, title: str, activity: Activity) -> None:
         is_shown = self._library.current is not None and self._library.current.id == conversation_id
         badge = _BADGES.get(activity, "")
-        is_unread = badge == "unread" and not (is_shown and _is_in_front())
+        is_unread = badge == "unread" and not (is_shown and _is_active())
         self._window.sidebar.set_badge(conversation_id, "" if badge == "unread" and not is_unread else badge)
-        self._keep_unread(conversation_id, is_unread)
+        self._save_unread(conversation_id, is_unread)
         words = self._words(activity)
-        if not words or _is_in_front():
+        if not words or _is_active():
             return
         self._window.windowHandle().alert(0)
         if self._settings.preferences.chat.notifications:
-            self._notifications.show(conversation_id, _short(title) or self.tr("New conversation"), words)
+            self._notifications.show(conversation_id, _shorten(title) or self.tr("New conversation"), words)
 
     def _words(self, activity: Activity) -> str:
         match activity:
@@ -83,16 +83,16 @@ class Attention(QObject):
     def _on_opened(self, conversation: OpenConversation) -> None:
         self._mark_read(conversation.id)
 
-    def _on_looked_at(self) -> None:
-        if _is_in_front() and self._library.current is not None:
+    def _on_application_state(self) -> None:
+        if _is_active() and self._library.current is not None:
             self._mark_read(self._library.current.id)
 
     def _mark_read(self, conversation_id: str) -> None:
         self._window.sidebar.mark_read(conversation_id)
         self._notifications.withdraw(conversation_id)
-        self._keep_unread(conversation_id, False)
+        self._save_unread(conversation_id, False)
 
-    def _keep_unread(self, conversation_id: str, is_unread: bool) -> None:  # noqa: FBT001  private, and read twice
+    def _save_unread(self, conversation_id: str, is_unread: bool) -> None:  # noqa: FBT001  private, and read twice
         """For the next start."""
         if is_unread == (conversation_id in self._unread):
             return
@@ -100,7 +100,7 @@ class Attention(QObject):
             self._unread[conversation_id] = None
         else:
             del self._unread[conversation_id]
-        self._front.places.save({_UNREAD: " ".join(list(self._unread)[-_MOST_UNREAD:])})
+        self._front.places.save({_UNREAD: " ".join(list(self._unread)[-_MAX_UNREAD:])})
 
     @Slot(str)
     def _on_activated(self, conversation_id: str) -> None:
@@ -108,10 +108,10 @@ class Attention(QObject):
         self._library.open(conversation_id)
 
 
-def _short(title: str) -> str:
+def _shorten(title: str) -> str:
     flat = " ".join(title.split())
-    return flat if len(flat) <= LONGEST_TITLE else flat[: LONGEST_TITLE - 1] + "…"
+    return flat if len(flat) <= MAX_TITLE_LENGTH else flat[: MAX_TITLE_LENGTH - 1] + "…"
 
 
-def _is_in_front() -> bool:
+def _is_active() -> bool:
     return QGuiApplication.applicationState() is Qt.ApplicationState.ApplicationActive

@@ -8,16 +8,16 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from desktop_agent.vocabulary.errors import AgentError, ConversationInUse, RemedyAction, Sentence, with_remedy
+from desktop_agent.vocabulary.errors import AgentError, ConversationInUse, RemedyAction, Sentence, join_remedy
 from ui.look.controls import IconButton, announce, button, label
 from ui.look.icons import pixmap
 from ui.look.parts.flow_rows import FlowRows
-from ui.look.parts.scrolled_column import ScrolledColumn
-from ui.look.sentences import spoken
+from ui.look.parts.scrolled_column import ScrollColumn
+from ui.look.sentences import translate_sentence
 from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
 
-MOST = 4
-UNDO = "undo"
+MAX_BANNERS = 4
+UNDO_KEY = "undo"
 UNDO_MS = 12_000
 IN_USE_MS = 20_000
 
@@ -61,7 +61,7 @@ class BannerArea(QWidget):
         self._remedies: dict[RemedyAction, BannerButton] = {}
         self._newest: BannerFrame | None = None
         # Where text is large and the window low, what is said must leave room for the conversation.
-        self._scrolled = ScrolledColumn(SPACE_XS, trailing=SPACE_S, most=lambda: self.window().height() * 2 // 5)
+        self._scrolled = ScrollColumn(SPACE_XS, trailing=SPACE_S, most=lambda: self.window().height() * 2 // 5)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_L, SPACE_M, SPACE_L, 0)
         layout.addWidget(self._scrolled)
@@ -84,8 +84,8 @@ class BannerArea(QWidget):
         frame.close_pressed.connect(lambda: self._close(banner.key, frame))
         self._shown[banner.key] = frame
         self._scrolled.column.addWidget(frame)
-        self._make_room()
-        if self._is_at_home(frame):
+        self._update_visible()
+        if self._is_in_current_conversation(frame):
             self._newest = frame
             self._scrolling.start()
             announce(self, frame.words)
@@ -93,7 +93,7 @@ class BannerArea(QWidget):
     def show_conversation(self, conversation: str) -> None:
         """Another one is on the screen: what belongs to others waits until they are there again."""
         self._conversation = conversation
-        self._make_room()
+        self._update_visible()
 
     def remove_errors(self, conversation: str) -> None:
         """Take away what had gone wrong in a conversation: it goes on."""
@@ -110,7 +110,7 @@ class BannerArea(QWidget):
         buttons = [self._remedies[error.action]] if error.action in self._remedies else []
         if error.detail:
             detail = error.detail
-            buttons.append(BannerButton(self.tr("Copy details"), lambda: _copy(detail), keeps=True))
+            buttons.append(BannerButton(self.tr("Copy details"), lambda: _copy_to_clipboard(detail), keeps=True))
         key = f"{conversation} {error}".lstrip()
         # Who holds it may let go at any moment, and only another try would tell.
         lasts = IN_USE_MS if isinstance(error, ConversationInUse) else None
@@ -127,7 +127,7 @@ class BannerArea(QWidget):
         """Say what was done, in the person's language, and offer to take it back for a while."""
         buttons = (BannerButton(self.tr("Undo"), undo),)
         sentence = Sentence("{text}", {"text": text})
-        offer = Banner(UNDO, sentence, level="undo", buttons=buttons, lasts=UNDO_MS, conversation=conversation)
+        offer = Banner(UNDO_KEY, sentence, level="undo", buttons=buttons, lasts=UNDO_MS, conversation=conversation)
         self.show_banner(offer)
         return offer
 
@@ -146,7 +146,7 @@ class BannerArea(QWidget):
             self._scrolled.column.removeWidget(frame)
             frame.hide()
             frame.deleteLater()
-            self._make_room()
+            self._update_visible()
 
     def clear(self) -> None:
         """Take all away."""
@@ -160,10 +160,10 @@ class BannerArea(QWidget):
         self.remove(key)
         self.closed.emit(key)
 
-    def _make_room(self) -> None:
-        frames = [each for each in self._shown.values() if self._is_at_home(each)]
+    def _update_visible(self) -> None:
+        frames = [each for each in self._shown.values() if self._is_in_current_conversation(each)]
         for frame in self._shown.values():
-            frame.setVisible(frame in frames[-MOST:])
+            frame.setVisible(frame in frames[-MAX_BANNERS:])
         self.setVisible(bool(frames))
 
     def _on_range(self, _least: int, _most: int) -> None:
@@ -174,7 +174,7 @@ class BannerArea(QWidget):
         if self._newest is not None:
             self._scrolled.verticalScrollBar().setValue(self._newest.y())
 
-    def _is_at_home(self, frame: "BannerFrame") -> bool:
+    def _is_in_current_conversation(self, frame: "BannerFrame") -> bool:
         return frame.banner.conversation in {"", self._conversation}
 
 
@@ -203,7 +203,7 @@ class BannerFrame(QFrame):
     def words(self) -> str:
         """All that it says."""
         remedy = self.banner.remedy
-        return spoken(self.banner.sentence if remedy is None else with_remedy(self.banner.sentence, remedy))
+        return translate_sentence(self.banner.sentence if remedy is None else join_remedy(self.banner.sentence, remedy))
 
     def _build(self) -> None:
         words = QVBoxLayout()
@@ -214,11 +214,11 @@ class BannerFrame(QFrame):
         if is_long:
             words.setContentsMargins(0, SPACE_XS, 0, 0)
             self._icon.setContentsMargins(0, SPACE_XS + 2, 0, 0)
-        sentence = label(spoken(self.banner.sentence), "strong" if self.banner.remedy else "", wrap=True)
+        sentence = label(translate_sentence(self.banner.sentence), "strong" if self.banner.remedy else "", wrap=True)
         sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         words.addWidget(sentence)
         if self.banner.remedy is not None:
-            words.addWidget(label(spoken(self.banner.remedy), wrap=True))
+            words.addWidget(label(translate_sentence(self.banner.remedy), wrap=True))
         layout = QHBoxLayout(self)
         layout.setContentsMargins(SPACE_M, SPACE_S, SPACE_S, SPACE_S)
         layout.setSpacing(SPACE_S)
@@ -259,5 +259,5 @@ class BannerFrame(QFrame):
         self._icon.setPixmap(pixmap(name, colour, 18, 2 if self.devicePixelRatioF() > 1 else 1))
 
 
-def _copy(text: str) -> None:
+def _copy_to_clipboard(text: str) -> None:
     QGuiApplication.clipboard().setText(text)

@@ -10,69 +10,69 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
 from desktop_agent.vocabulary.errors import AgentError, Sentence
 from ui.bridge.contents.saved_files import save_file
-from ui.bridge.leftover import Leftover
+from ui.bridge.leftover import UnsavedContent
 from ui.look.parts.question_box import QuestionBox
-from ui.look.sentences import spoken
+from ui.look.sentences import translate_sentence
 from ui.look.theme import ThemeSource
 
 
-class Closing(QObject):
+class CloseConfirmation(QObject):
     """Asks, as often as it takes, until nothing is left or the person gave an answer."""
 
     def __init__(
         self,
         window: QWidget,
         themes: ThemeSource,
-        leftover: Callable[[], Awaitable[Leftover]],
+        leftover: Callable[[], Awaitable[UnsavedContent]],
         may_ask: Callable[[], bool],
     ) -> None:
         super().__init__(window)
         self._window = window
         self._themes = themes
-        self._leftover = leftover
-        self._may_ask = may_ask
-        self._open: QDialog | None = None
-        self._saved: tuple[Path, Leftover] | None = None
+        self._get_unsaved = leftover
+        self._can_ask = may_ask
+        self._open_dialog: QDialog | None = None
+        self._saved: tuple[Path, UnsavedContent] | None = None
 
-    async def is_agreed(self) -> bool:
+    async def confirm(self) -> bool:
         """Whether the program may end. Nothing is asked where nothing is left, or nobody may be there."""
         problem: Sentence | None = None
-        while (leftover := await self._leftover()) and self._may_ask():
-            answer = await self._answer(leftover, problem)
+        while (leftover := await self._get_unsaved()) and self._can_ask():
+            answer = await self._ask(leftover, problem)
             problem = None
             if answer == "elsewhere":
                 try:
-                    if await self._save():
+                    if await self._save_elsewhere():
                         return True
                 except AgentError as error:
                     problem = error.sentence
-            elif answer == "quit" or (answer != "again" and self._may_ask()):
+            elif answer == "quit" or (answer != "again" and self._can_ask()):
                 return answer == "quit"
         return True
 
-    async def is_in_file(self, leftover: Leftover) -> bool:
+    async def is_saved_elsewhere(self, leftover: UnsavedContent) -> bool:
         """Whether the person had what is left at the very end saved elsewhere; what came since then is added now."""
         if self._saved is None:
             return False
         path, saved = self._saved
         try:
             if leftover != saved:
-                await _write(leftover, path)
+                await _write_unsaved(leftover, path)
         except AgentError:
             return False
         return True
 
     def end(self) -> None:
         """The system ends the program: nobody is asked any more."""
-        if self._open is not None:
-            self._open.done(0)
+        if self._open_dialog is not None:
+            self._open_dialog.done(0)
 
-    async def _answer(self, leftover: Leftover, problem: Sentence | None) -> str:
+    async def _ask(self, leftover: UnsavedContent, problem: Sentence | None) -> str:
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         title, question = self.tr("Close Desktop Agent?"), self.tr("Not everything could be saved.")
-        words = [spoken(leftover.sentence), self.tr("If you quit now, what was not saved is lost.")]
-        words = [*([spoken(problem)] if problem is not None else []), *words]
-        box = self._open = QuestionBox(self._themes, title, question, "\n\n".join(words), self._window)
+        words = [translate_sentence(leftover.sentence), self.tr("If you quit now, what was not saved is lost.")]
+        words = [*([translate_sentence(problem)] if problem is not None else []), *words]
+        box = self._open_dialog = QuestionBox(self._themes, title, question, "\n\n".join(words), self._window)
         # Enter and Escape lose nothing.
         box.add_answer(self.tr("Save elsewhere…"), "elsewhere", "primary")
         box.add_answer(self.tr("Try again"), "again")
@@ -88,15 +88,15 @@ class Closing(QObject):
         try:
             return await answer
         finally:
-            self._open = None
+            self._open_dialog = None
 
-    async def _save(self) -> bool:
+    async def _save_elsewhere(self) -> bool:
         """Ask where, and write there what is left by then: meanwhile the work goes on. False where no place was chosen.
 
         Raises StorageFailed for a place that refuses.
         """
         chosen: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        dialog = self._open = QFileDialog(self._window, self.tr("Save what is left"))
+        dialog = self._open_dialog = QFileDialog(self._window, self.tr("Save what is left"))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setFileMode(QFileDialog.FileMode.AnyFile)
@@ -114,14 +114,14 @@ class Closing(QObject):
         try:
             path = await chosen
         finally:
-            self._open = None
+            self._open_dialog = None
         if not path:
             return False
-        leftover = await self._leftover()
-        await _write(leftover, Path(path))
+        leftover = await self._get_unsaved()
+        await _write_unsaved(leftover, Path(path))
         self._saved = Path(path), leftover
         return True
 
 
-async def _write(leftover: Leftover, path: Path) -> None:
-    await save_file(path, await asyncio.to_thread(leftover.as_file))
+async def _write_unsaved(leftover: UnsavedContent, path: Path) -> None:
+    await save_file(path, await asyncio.to_thread(leftover.to_markdown))

@@ -3,11 +3,11 @@
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QWidget
 
-from ui.look.sentences import shown_keys
+from ui.look.sentences import native_shortcut
 
 _NUMBERED = "isNumbered"
-_OTHER_WORDS = "otherWords"
-_SHOWN_KEYS = "shownKeys"
+_SYNONYMS = "otherWords"
+_SHOWN_SHORTCUT = "shownKeys"
 
 
 def mark_numbered(action: QAction) -> None:
@@ -15,31 +15,31 @@ def mark_numbered(action: QAction) -> None:
     action.setProperty(_NUMBERED, True)
 
 
-def commands(window: QWidget) -> list[QAction]:
+def listed_actions(window: QWidget) -> list[QAction]:
     """The actions of a window, without those of a series."""
     return [each for each in window.actions() if each.property(_NUMBERED) is not True]
 
 
-def numbered(window: QWidget) -> list[QAction]:
+def numbered_actions(window: QWidget) -> list[QAction]:
     """The actions of the series."""
     return [each for each in window.actions() if each.property(_NUMBERED) is True]
 
 
-def set_other_words(action: QAction, words: str) -> None:
+def set_synonyms(action: QAction, words: str) -> None:
     """Say under which other words, with spaces between them, people look for it."""
-    action.setProperty(_OTHER_WORDS, words)
+    action.setProperty(_SYNONYMS, words)
 
 
-def other_words(action: QAction) -> str:
+def synonyms(action: QAction) -> str:
     """Return them; empty where its text says all."""
-    return str(action.property(_OTHER_WORDS) or "")
+    return str(action.property(_SYNONYMS) or "")
 
 
-def set_shown_keys(action: QAction, keys: str) -> None:
+def set_shown_shortcut(action: QAction, keys: str) -> None:
     """Say which keys do it where they are pressed in one part of the window, which takes them itself."""
-    action.setProperty(_SHOWN_KEYS, keys)
+    action.setProperty(_SHOWN_SHORTCUT, keys)
 
 
-def keys_of(action: QAction) -> str:
+def shortcut_text(action: QAction) -> str:
     """The keys as people here know them; empty where there are none."""
-    return shown_keys(str(action.property(_SHOWN_KEYS) or "") or action.shortcut().toString())
+    return native_shortcut(str(action.property(_SHOWN_SHORTCUT) or "") or action.shortcut().toString())

@@ -7,24 +7,26 @@ from PySide6.QtCore import QObject, Slot
 
 from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint
 from desktop_agent.vocabulary.errors import Sentence
-from ui.bridge.library import Library
-from ui.bridge.servers import Servers
+from ui.bridge.library import ConversationLibrary
+from ui.bridge.servers import ModelServers
 from ui.look.parts.server_fields import dialect_names
 from ui.welcome.server_rows import TypedServer
-from ui.welcome.welcome import Welcome
+from ui.welcome.welcome import WelcomePage
 
 PRESETS = {endpoint.id: endpoint for endpoint in (*LOCAL_SERVERS, *CLOUD_PROVIDERS)}
 
 
-class Connecting(QObject):
+class WelcomePresenter(QObject):
     """Connects the welcome screen's wishes to the servers, and the servers' news to the screen."""
 
-    def __init__(self, welcome: Welcome, servers: Servers, library: Library, parent: QObject) -> None:
+    def __init__(
+        self, welcome: WelcomePage, servers: ModelServers, library: ConversationLibrary, parent: QObject
+    ) -> None:
         super().__init__(parent)
         self.welcome = welcome
         self._servers = servers
         self._library = library
-        self._wanted: set[str] = set()
+        self._pending: set[str] = set()
         """Ids of the servers whose first conversation begins as soon as they are connected."""
         welcome.refresh_requested.connect(servers.find_local)
         welcome.local_chosen.connect(self._connect_local)
@@ -43,7 +45,7 @@ class Connecting(QObject):
 
     def leave(self) -> None:
         """Another page is shown: what gets connected from now on does not take its place."""
-        self._wanted.clear()
+        self._pending.clear()
 
     @Slot(str)
     def _connect_local(self, endpoint_id: str) -> None:
@@ -51,12 +53,12 @@ class Connecting(QObject):
 
     @Slot(str, object)
     def _connect_preset(self, endpoint_id: str, key: SecretStr | None) -> None:
-        self._wanted.add(endpoint_id)
+        self._pending.add(endpoint_id)
         self._servers.connect_endpoint(PRESETS[endpoint_id], key)
 
     @Slot(str, object)
     def _connect_for_session(self, endpoint_id: str, key: SecretStr) -> None:
-        self._wanted.add(endpoint_id)
+        self._pending.add(endpoint_id)
         self._servers.connect_endpoint(PRESETS[endpoint_id], key, session_only=True)
 
     @Slot(object, object)
@@ -77,7 +79,7 @@ class Connecting(QObject):
             mirrors=server.mirrors,
             models=server.models,
         )
-        self._wanted.add(id_)
+        self._pending.add(id_)
         self._servers.connect_endpoint(endpoint, key, session_only=session_only)
 
     def _title_of(self, server: TypedServer, id_: str) -> str:
@@ -89,11 +91,11 @@ class Connecting(QObject):
     @Slot(str, str, object)
     def _on_state(self, endpoint_id: str, state: str, sentence: Sentence) -> None:
         if state in {"error", "no_keyring"}:
-            self._wanted.discard(endpoint_id)
+            self._pending.discard(endpoint_id)
         self.welcome.set_endpoint_state(endpoint_id, state, sentence)
 
     @Slot(str, str)
     def _on_connected(self, endpoint_id: str, model: str) -> None:
-        if endpoint_id in self._wanted:
-            self._wanted.clear()
+        if endpoint_id in self._pending:
+            self._pending.clear()
             self._library.new(endpoint_id=endpoint_id, model=model)

@@ -5,27 +5,27 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, Signal
 
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.servers import Servers
+from ui.bridge.servers import ModelServers
 from ui.composer.composer import Composer
 from ui.composer.offers.attached import PendingResource
-from ui.composer.offers.chip_row import Attached, PastedText
-from ui.composer.overflow_notice import OverflowNotice
+from ui.composer.offers.chip_row import Attachment, PastedText
+from ui.composer.overflow_notice import ContextOverflowNotice
 from ui.composer.pictures import PendingPicture
 
 
-class ContextCheck(QObject):
+class ContextOverflowCheck(QObject):
     """By an estimate: so it warns once, and what is sent in spite of that is sent."""
 
     summary_requested = Signal()
     model_requested = Signal()
 
-    def __init__(self, composer: Composer, servers: Servers, parent: QObject) -> None:
+    def __init__(self, composer: Composer, servers: ModelServers, parent: QObject) -> None:
         super().__init__(parent)
         self._composer = composer
         self._servers = servers
         self._conversation: OpenConversation | None = None
-        self._notice = OverflowNotice()
-        self._warned_about: tuple[str, Sequence[Attached]] | None = None
+        self._notice = ContextOverflowNotice()
+        self._warned_about: tuple[str, Sequence[Attachment]] | None = None
         composer.add_notice(self._notice)
         self._notice.summary_requested.connect(self.summary_requested)
         self._notice.model_requested.connect(self.model_requested)
@@ -46,21 +46,21 @@ class ContextCheck(QObject):
         if self._composer.attachments.is_preparing:
             return
         draft = self._composer.draft()
-        self._look(*draft)
+        self._check(*draft)
         self._warned_about = draft if self._notice.is_shown else None
 
-    def may_send(self, text: str, attached: Sequence[Attached]) -> bool:
+    def may_send(self, text: str, attached: Sequence[Attachment]) -> bool:
         """Whether it fits, as far as is known, or the person was told that just this does not.
 
         Else they are told now.
         """
         if self._warned_about == (text, attached):
             return True
-        self._look(text, attached)
+        self._check(text, attached)
         self._warned_about = (text, attached) if self._notice.is_shown else None
         return self._warned_about is None
 
-    def _look(self, text: str, attached: Sequence[Attached]) -> None:
+    def _check(self, text: str, attached: Sequence[Attachment]) -> None:
         conversation = self._conversation
         if conversation is None:
             return
@@ -73,4 +73,4 @@ class ContextCheck(QObject):
         was_shown = self._notice.is_shown
         self._notice.show_overflow(over, window or 0, can_summarise=not conversation.is_empty)
         if self._notice.is_shown and not was_shown:
-            self._composer.said.emit(self._notice)
+            self._composer.notice_shown.emit(self._notice)

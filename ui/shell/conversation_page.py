@@ -15,28 +15,28 @@ from desktop_agent.vocabulary.conduct.queue import When
 from desktop_agent.vocabulary.errors import AgentError, RemedyAction, Sentence, StorageFailed, WrongUse
 from desktop_agent.vocabulary.messages import Message
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.drafts import KeptDraft, together
-from ui.bridge.library import Library
+from ui.bridge.drafts import ComposerDraft, merge_drafts
+from ui.bridge.library import ConversationLibrary
 from ui.bridge.opening import AddressOpener
-from ui.bridge.pictures import Pictures
-from ui.bridge.servers import Servers
-from ui.bridge.tasks import Tasks
-from ui.composer.offers.chip_row import Attached
+from ui.bridge.pictures import PictureStore
+from ui.bridge.servers import ModelServers
+from ui.bridge.tasks import BackgroundTasks
+from ui.composer.offers.chip_row import Attachment
 from ui.composer.workspace_picker import WorkspacePicker
 from ui.look.theme import ThemeSource
 from ui.shell.banners import Banner, BannerArea
 from ui.shell.calls.undoing import UndoPresenter
-from ui.shell.conduct.conduct_controls import ConductControls
-from ui.shell.contents.contents import Contents
-from ui.shell.context_check import ContextCheck
-from ui.shell.drafts import Drafts
-from ui.shell.mcp.attached import blocks_of, draft_of, servers_of
+from ui.shell.conduct.conduct_controls import SessionControlsPresenter
+from ui.shell.contents.contents import AttachmentsPresenter
+from ui.shell.context_check import ContextOverflowCheck
+from ui.shell.drafts import DraftSync
+from ui.shell.mcp.attached import to_blocks, to_draft, untrusted_sources
 from ui.shell.model_controls import ModelControls
 from ui.shell.page_frame import PageFrame
 from ui.shell.usage_meter import UsageMeter
-from ui.shell.ways.ways import Ways
+from ui.shell.ways.ways import TranscriptNavigation
 from ui.transcript.view import TranscriptView
-from ui.welcome.starters import Starters
+from ui.welcome.starters import StarterMessages
 
 REMARK_MS = 12_000
 
@@ -53,10 +53,10 @@ class ConversationPage(QObject):
         frame: PageFrame,
         banners: BannerArea,
         themes: ThemeSource,
-        library: Library,
-        servers: Servers,
-        pictures: Pictures,
-        tasks: Tasks,
+        library: ConversationLibrary,
+        servers: ModelServers,
+        pictures: PictureStore,
+        tasks: BackgroundTasks,
     ) -> None:
         super().__init__(frame)
         self._library = library
@@ -70,32 +70,34 @@ class ConversationPage(QObject):
         self.banners = banners
         self.composer = frame.composer
         self.transcript = TranscriptView(themes, pictures)
-        self.contents = Contents(themes, self.transcript, pictures, tasks, self)
+        self.contents = AttachmentsPresenter(themes, self.transcript, pictures, tasks, self)
         self.undoing = UndoPresenter(themes, self.transcript, self.banners, tasks, frame)
-        self.ways = Ways(themes, self.transcript, self.banners, self)
+        self.ways = TranscriptNavigation(themes, self.transcript, self.banners, self)
         self.models = ModelControls(themes, self.composer, library, servers, tasks, self)
         self.model_picker = self.models.picker
-        self.conduct = ConductControls(themes, self.composer, self.banners, self)
+        self.session_controls = SessionControlsPresenter(themes, self.composer, self.banners, self)
         self.workspace_picker = WorkspacePicker(themes)
         self.composer.add_control(self.workspace_picker)
         self.composer.add_control(self.models.parameters)
-        self.context_check = ContextCheck(self.composer, servers, self)
-        self.starters = Starters()
-        self._drafts = Drafts(self.composer, library, tasks, self)
-        frame.fill(self._usage, self.ways.find_bar, self.transcript, self.starters, self.conduct.above)
+        self.context_check = ContextOverflowCheck(self.composer, servers, self)
+        self.starters = StarterMessages()
+        self._drafts = DraftSync(self.composer, library, tasks, self)
+        frame.fill(self._usage, self.ways.find_bar, self.transcript, self.starters, self.session_controls.above)
         self._sending = asyncio.Lock()
-        self._kept_early: list[tuple[str, list[Attached]]] = []
-        self._early: list[tuple[str, list[Attached], When]] = [(*each, "soon") for each in frame.take_over()]
+        self._saved_early: list[tuple[str, list[Attachment]]] = []
+        self._early: list[tuple[str, list[Attachment], When]] = [
+            (*each, "soon") for each in frame.take_early_messages()
+        ]
         self._connect()
 
-    async def keep_draft(self, place: Callable[[], Awaitable[OpenConversation]]) -> None:
+    async def save_draft(self, place: Callable[[], Awaitable[OpenConversation]]) -> None:
         """Keep what is being written: the program is ending. Raises StorageFailed, and AgentError for what never came.
 
         What was written before any conversation was shown, sent or not, goes to what `place` answers.
         """
         # What is to be sent when it is ready is not sent any more.
-        self.composer.leave()
-        self.conduct.hand_back()
+        self.composer.leave_conversation()
+        self.session_controls.hand_back()
         async with self._sending:
             # What was taken out of the composer is in its conversation, or in the composer again.
             is_whole = await self._drafts.settled()
@@ -104,37 +106,37 @@ class ConversationPage(QObject):
         written = [each for each in written if each != ("", [])]
         if not written:
             await self._drafts.kept()
-        elif written != self._kept_early:
+        elif written != self._saved_early:
             conversation = await place()
             with suppress(StorageFailed):  # held there, and raised by what comes next
-                await self._library.drafts.add(conversation, together([draft_of(*each) for each in written]))
-            self._kept_early = written
-        await self._library.drafts.keep_refused()
+                await self._library.drafts.add(conversation, merge_drafts([to_draft(*each) for each in written]))
+            self._saved_early = written
+        await self._library.drafts.retry_refused()
         if not is_whole:
             raise AgentError(Sentence("Something that is attached was still on its way in."))
 
-    def keep_draft_at_once(self) -> Coroutine[Any, Any, None]:
+    def save_draft_immediately(self) -> Coroutine[Any, Any, None]:
         """Keep it on another loop, when that of the window does not go on; what is written is read at once.
 
-        Raises as `keep_draft`.
+        Raises as `save_draft`.
         """
         is_loaded = self._drafts.is_loaded
-        return self._library.drafts.keep_at_once(self._conversation, self._written_here(), behind=not is_loaded)
+        return self._library.drafts.save_immediately(self._conversation, self._current_draft(), behind=not is_loaded)
 
     @property
-    def written(self) -> KeptDraft:
+    def written(self) -> ComposerDraft:
         """What is being written, what was sent before anything was shown, and drafts that the disk did not take."""
-        here = self._written_here()
-        return together([here, *(each for each in self._library.drafts.refused if each != here)])
+        here = self._current_draft()
+        return merge_drafts([here, *(each for each in self._library.drafts.refused if each != here)])
 
     def show_conversation(self, conversation: OpenConversation) -> None:
         """Show this one; the one before goes on without being shown."""
         if self._conversation is not None and self._conversation.id != conversation.id:
-            self.composer.leave()
+            self.composer.leave_conversation()
             _close_popups(self.composer.window())
         try:
             # The words of a waiting message that is being edited go to the draft of the one before.
-            self.conduct.show(conversation)
+            self.session_controls.show(conversation)
         finally:
             # Whatever fails: what is written would be sent to the conversation that is shown.
             self._conversation = conversation
@@ -147,11 +149,11 @@ class ConversationPage(QObject):
         self.banners.show_conversation(conversation.id)
         self.transcript.set_transcript(conversation.transcript)
         self.composer.set_working(conversation.working)
-        self.composer.set_held(conversation.held_by)
+        self.composer.set_blocked(conversation.held_by)
         self.models.show(conversation)
         self.undoing.show(conversation)
         self._show_record()
-        self._offer_starters()
+        self._update_starters()
         # The demo's server begins with its first conversation: until then nobody could ask it for its model.
         if conversation.is_demo or (conversation.endpoint_id and not conversation.model):
             self._servers.refresh_models()
@@ -161,20 +163,20 @@ class ConversationPage(QObject):
             if self.context_check.may_send(text, attached):
                 self._send(text, attached, when)
             else:
-                self.composer.give_back(text, attached)
+                self.composer.restore_message(text, attached)
         self.composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def compact(self) -> None:
         """Have older messages summarised."""
         if self._conversation is not None:
-            self._do(self._conversation.compact)
+            self._run(self._conversation.compact)
 
-    def _written_here(self) -> KeptDraft:
+    def _current_draft(self) -> ComposerDraft:
         every = [*((text, attached) for text, attached, _ in self._early), self.composer.draft()]
-        every += [(text, []) for text in self.conduct.written]
-        every = [each for each in every if each not in self._kept_early]
+        every += [(text, []) for text in self.session_controls.written]
+        every = [each for each in every if each not in self._saved_early]
         text = "\n\n".join(text for text, _ in every if text)
-        return draft_of(text, [each for _, attached in every for each in attached])
+        return to_draft(text, [each for _, attached in every for each in attached])
 
     def _connect(self) -> None:
         self.composer.send_requested.connect(self._send)
@@ -182,7 +184,7 @@ class ConversationPage(QObject):
         self.composer.later_requested.connect(partial(self._send, when="idle"))
         self.composer.stop_requested.connect(self._stop)
         self.composer.edit_last_requested.connect(self._edit_last)
-        self.composer.editor.walk_pressed.connect(partial(_walk, self.transcript))
+        self.composer.editor.walk_pressed.connect(partial(_walk_transcript, self.transcript))
         self.transcript.remedy_requested.connect(self._on_remedy)
         self.transcript.approval_requested.connect(self.review_requested)
         self.transcript.link_activated.connect(self._opener.open_link)
@@ -199,7 +201,7 @@ class ConversationPage(QObject):
     def _on_changed(self, changes: Sequence[Change]) -> None:
         if self.sender() is self._conversation:
             self.transcript.apply(changes)
-            self._offer_starters()
+            self._update_starters()
 
     def _on_working(self, working: bool) -> None:  # noqa: FBT001 - a slot
         conversation = self._conversation
@@ -209,7 +211,7 @@ class ConversationPage(QObject):
                 self.banners.remove_errors(conversation.id)
 
     @Slot(str, list)
-    def _send(self, text: str, attached: list[Attached], when: When = "soon") -> None:
+    def _send(self, text: str, attached: list[Attachment], when: When = "soon") -> None:
         if self._conversation is None:
             # The window is there a moment before its first conversation.
             self._early.append((text, attached, when))
@@ -219,27 +221,27 @@ class ConversationPage(QObject):
     def _send_starter(self, message: str) -> None:
         self._send(message, [])
 
-    async def _send_to(self, conversation: OpenConversation, text: str, attached: list[Attached], when: When) -> None:
+    async def _send_to(self, conversation: OpenConversation, text: str, attached: list[Attachment], when: When) -> None:
         async with self._sending:
             await self._deliver(conversation, text, attached, when)
 
-    async def _deliver(self, conversation: OpenConversation, text: str, attached: list[Attached], when: When) -> None:
+    async def _deliver(self, conversation: OpenConversation, text: str, attached: list[Attachment], when: When) -> None:
         try:
-            blocks = await blocks_of(text, attached, self._pictures)
+            blocks = await to_blocks(text, attached, self._pictures)
             waits = conversation.working
-            conversation.send(Message.user_with_blocks(blocks), when, servers_of(attached))
+            conversation.send(Message.user_with_blocks(blocks), when, untrusted_sources(attached))
         except AgentError as error:
             # Nothing that was written is lost: it stands in the composer again, which says why.
-            if self._drafts.is_of(conversation):
-                self.composer.give_back(text, attached)
+            if self._drafts.belongs_to(conversation):
+                self.composer.restore_message(text, attached)
                 self.composer.show_problem(error.sentence, error.remedy)
                 self._drafts.keep()
             else:
                 self.banners.show_error(error, conversation.id)
-                await self._library.drafts.add(conversation, draft_of(text, attached))
+                await self._library.drafts.add(conversation, to_draft(text, attached))
         else:
             # Where it was sent is where one looks; what waits stands over the composer.
-            if self._drafts.is_of(conversation) and not waits:
+            if self._drafts.belongs_to(conversation) and not waits:
                 self.transcript.scroller.to_end()
 
     @Slot(Message)
@@ -256,7 +258,7 @@ class ConversationPage(QObject):
         text = self._conversation.last_prompt() if self._conversation is not None else ""
         if text:
             # Beside what is attached.
-            self.composer.give_back(text)
+            self.composer.restore_message(text)
 
     @Slot(object)
     def _on_remark(self, sentence: Sentence) -> None:
@@ -270,12 +272,12 @@ class ConversationPage(QObject):
             return
         if action is RemedyAction.OPEN_SETTINGS:
             self.settings_requested.emit()
-        elif action is RemedyAction.RETRY or (action is RemedyAction.CONTINUE and self._conversation.can_go_on):
-            self._do(self._conversation.go_on)
+        elif action is RemedyAction.RETRY or (action is RemedyAction.CONTINUE and self._conversation.can_resume):
+            self._run(self._conversation.go_on)
         elif action is RemedyAction.CONTINUE:
-            self._do(partial(self._conversation.send, Message.user(self.tr("Continue."))))
+            self._run(partial(self._conversation.send, Message.user(self.tr("Continue."))))
 
-    def _do(self, command: Callable[[], None]) -> None:
+    def _run(self, command: Callable[[], None]) -> None:
         try:
             command()
         except AgentError as error:
@@ -283,9 +285,9 @@ class ConversationPage(QObject):
 
     @Slot(object, str)
     def _choose_folder(self, folder: Path | None, conversation_id: str) -> None:
-        self._tasks.start(self._work_in(conversation_id, folder))
+        self._tasks.start(self._set_workspace(conversation_id, folder))
 
-    async def _work_in(self, conversation_id: str, folder: Path | None) -> None:
+    async def _set_workspace(self, conversation_id: str, folder: Path | None) -> None:
         if folder is not None and not await asyncio.to_thread(folder.is_dir):
             # Qt gives names that are no UTF-8 with other letters.
             sentence = Sentence("There is no folder “{path}” to work in.", {"path": str(folder)})
@@ -294,7 +296,7 @@ class ConversationPage(QObject):
             return
         self._library.change(conversation_id, workspace=str(folder) if folder else None)
 
-    def _offer_starters(self) -> None:
+    def _update_starters(self) -> None:
         conversation = self._conversation
         self.starters.setVisible(conversation is not None and conversation.is_demo and conversation.is_empty)
 
@@ -316,9 +318,9 @@ class ConversationPage(QObject):
             self._usage.show_usage(conversation.usage, conversation.spending, able.context_window)
 
 
-def _walk(transcript: TranscriptView, step: int) -> None:
+def _walk_transcript(transcript: TranscriptView, step: int) -> None:
     transcript.setFocus(Qt.FocusReason.ShortcutFocusReason)
-    transcript.walk(step)
+    transcript.move_row_focus(step)
 
 
 def _close_popups(window: QWidget) -> None:

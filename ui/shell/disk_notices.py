@@ -3,17 +3,17 @@
 from PySide6.QtCore import QObject, Slot
 
 from desktop_agent.vocabulary.errors import AgentError, Sentence, StorageFailed
-from ui.bridge.disk import Disk
+from ui.bridge.disk import DiskMonitor
 from ui.shell.banners import Banner, BannerArea
 
-KEY = "disk"
+DISK_BANNER_KEY = "disk"
 _REMARK_MS = 12_000
 
 
-class DiskNotices(QObject):
+class DiskBanner(QObject):
     """One banner for whatever the disk refuses; it leaves when the disk takes everything again."""
 
-    def __init__(self, disk: Disk, banners: BannerArea, parent: QObject) -> None:
+    def __init__(self, disk: DiskMonitor, banners: BannerArea, parent: QObject) -> None:
         super().__init__(parent)
         self._disk = disk
         self._banners = banners
@@ -31,18 +31,18 @@ class DiskNotices(QObject):
         """Say what is so at the moment."""
         self._show(self._disk.trouble)
 
-    def is_about_it(self, error: AgentError) -> bool:
+    def covers(self, error: AgentError) -> bool:
         """Whether an error is what the banner says; where the person closed it, it is shown again."""
         trouble = self._disk.trouble
         if trouble is None or str(error) != str(trouble):
             return False
-        if KEY not in self._banners.keys:
+        if DISK_BANNER_KEY not in self._banners.keys:
             self._show(trouble)
         return True
 
     @Slot(object)
     def _show(self, trouble: StorageFailed | None) -> None:
         if trouble is None:
-            self._banners.remove(KEY)
+            self._banners.remove(DISK_BANNER_KEY)
         else:
-            self._banners.show_banner(Banner(KEY, trouble.sentence, trouble.remedy))
+            self._banners.show_banner(Banner(DISK_BANNER_KEY, trouble.sentence, trouble.remedy))

@@ -9,31 +9,33 @@ from PySide6.QtCore import QObject
 from desktop_agent.vocabulary.errors import AgentError
 from desktop_agent.vocabulary.messages import Message
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.drafts import KeptDraft
-from ui.bridge.library import Library
-from ui.bridge.tasks import Tasks
+from ui.bridge.drafts import ComposerDraft
+from ui.bridge.library import ConversationLibrary
+from ui.bridge.tasks import BackgroundTasks
 from ui.composer.composer import Composer
-from ui.composer.offers.attached import Fetching
-from ui.composer.offers.chip_row import Attached
-from ui.shell.mcp.attached import attached_of, draft_of
+from ui.composer.offers.attached import AttachmentFetch
+from ui.composer.offers.chip_row import Attachment
+from ui.shell.mcp.attached import from_draft, to_draft
 
-_NOTHING: tuple[str, list[Attached]] = ("", [])
-_PATIENCE = 3.0
+_EMPTY: tuple[str, list[Attachment]] = ("", [])
+_FETCH_SECONDS = 3.0
 """Seconds that the end of the program waits for what is still on its way into a message."""
 
 
-class Drafts(QObject):
+class DraftSync(QObject):
     """Puts the open conversation's draft into the composer, and keeps it whenever it changed."""
 
-    def __init__(self, composer: Composer, library: Library, tasks: Tasks, parent: QObject) -> None:
+    def __init__(
+        self, composer: Composer, library: ConversationLibrary, tasks: BackgroundTasks, parent: QObject
+    ) -> None:
         super().__init__(parent)
         self._composer = composer
         self._library = library
         self._tasks = tasks
         self._wanted: OpenConversation | None = None
         self._shown: OpenConversation | None = None
-        self._kept: tuple[str, list[Attached]] | None = ("", [])
-        self._fetching: dict[Fetching, OpenConversation] = {}
+        self._saved: tuple[str, list[Attachment]] | None = ("", [])
+        self._fetching: dict[AttachmentFetch, OpenConversation] = {}
         """Still on its way into the draft of a conversation that is not shown."""
         self._lock = asyncio.Lock()
         self._leaving = 0
@@ -47,9 +49,9 @@ class Drafts(QObject):
         So does what is still on its way into it: it is kept there when it has come.
         """
         if (left := self._wanted) is not None:
-            fetching = self._composer.attachments.take_fetching()
+            fetching = self._composer.attachments.take_pending()
             self._fetching |= dict.fromkeys(fetching, left)
-            self._tasks.start(self._leave(self._kept_of(left), fetching))
+            self._tasks.start(self._leave(self._saving_of(left), fetching))
             self._leaving += 1
             self._composer.set_draft("")
         self._shown, self._wanted = None, conversation
@@ -66,13 +68,13 @@ class Drafts(QObject):
         Raises StorageFailed where it could not be kept.
         """
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_FETCH_SECONDS):
                 while self._leaving:
                     self._left.clear()
                     await self._left.wait()
                 for each in tuple(self._fetching):
                     await self._add_fetched(each)
-                await self._composer.attachments.settled()
+                await self._composer.attachments.wait_until_ready()
         except TimeoutError:
             return False
         return True
@@ -84,45 +86,45 @@ class Drafts(QObject):
     def kept(self) -> Coroutine[Any, Any, None]:
         """The same, to be awaited; what stands there is read at once. Raises StorageFailed."""
         draft = self._composer.draft()
-        if self._shown is None and self._wanted is not None and draft != _NOTHING:
-            return self._keep_when_loaded(self._wanted)
-        if self._shown is None or draft == self._kept:
-            return _nothing()
+        if self._shown is None and self._wanted is not None and draft != _EMPTY:
+            return self._save_when_loaded(self._wanted)
+        if self._shown is None or draft == self._saved:
+            return _do_nothing()
         # Not known before it is on the disk: who quits meanwhile must hear whether it is.
-        self._kept = None
-        return self._keep_again(self._shown, draft)
+        self._saved = None
+        return self._save_changed(self._shown, draft)
 
-    async def keep_for(self, conversation: OpenConversation, text: str, attached: Sequence[Attached]) -> None:
+    async def save_for(self, conversation: OpenConversation, text: str, attached: Sequence[Attachment]) -> None:
         """Keep this as the draft of a conversation that need not be the one shown. Raises StorageFailed."""
-        await self._library.drafts.keep(conversation, draft_of(text, attached))
+        await self._library.drafts.keep(conversation, to_draft(text, attached))
 
-    async def _keep_when_loaded(self, conversation: OpenConversation) -> None:
+    async def _save_when_loaded(self, conversation: OpenConversation) -> None:
         # Also where loading has failed before: it is tried again with whatever is written.
         await self._load(conversation)
         if self._shown is conversation:
             await self.kept()
 
-    def _kept_of(self, left: OpenConversation) -> Coroutine[Any, Any, None]:
+    def _saving_of(self, left: OpenConversation) -> Coroutine[Any, Any, None]:
         draft = self._composer.draft()
-        if self._shown is not None or draft == _NOTHING:
+        if self._shown is not None or draft == _EMPTY:
             return self.kept()
         # Written before the draft of that one was there: it goes behind it.
-        return self._library.drafts.add(left, draft_of(*draft))
+        return self._library.drafts.add(left, to_draft(*draft))
 
-    async def _leave(self, kept: Coroutine[Any, Any, None], fetching: Sequence[Fetching]) -> None:
+    async def _leave(self, kept: Coroutine[Any, Any, None], fetching: Sequence[AttachmentFetch]) -> None:
         try:
             await kept
         finally:
             self._leaving -= 1
             self._left.set()
             for each in fetching:
-                self._tasks.start(self._keep_fetched(each))
+                self._tasks.start(self._save_fetched(each))
 
-    async def _keep_fetched(self, fetching: Fetching) -> None:
+    async def _save_fetched(self, fetching: AttachmentFetch) -> None:
         for problem in await self._add_fetched(fetching):
             raise problem
 
-    async def _add_fetched(self, fetching: Fetching) -> Sequence[AgentError]:
+    async def _add_fetched(self, fetching: AttachmentFetch) -> Sequence[AgentError]:
         try:
             fetched = await fetching.result()
         except Exception:
@@ -134,28 +136,28 @@ class Drafts(QObject):
                 # It is on the screen again, or kept already.
                 return ()
             if fetched.items:
-                await self._library.drafts.add(conversation, draft_of("", fetched.items))
+                await self._library.drafts.add(conversation, to_draft("", fetched.items))
             del self._fetching[fetching]
         return fetched.problems
 
-    async def _keep_again(self, conversation: OpenConversation, draft: tuple[str, list[Attached]]) -> None:
-        await self.keep_for(conversation, *draft)
+    async def _save_changed(self, conversation: OpenConversation, draft: tuple[str, list[Attachment]]) -> None:
+        await self.save_for(conversation, *draft)
         if self._shown is conversation and self._composer.draft() == draft:
-            self._kept = draft
+            self._saved = draft
 
     async def give_back(self, conversation: OpenConversation, message: Message) -> None:
         """A message was not delivered: it stands in the composer again, or in the draft of its conversation."""
         content = await self._library.drafts.content_of(message)
-        if not self.is_of(conversation):
+        if not self.belongs_to(conversation):
             await self._library.drafts.give_back(conversation, message)
             return
-        self._composer.give_back(content.text, attached_of(content))
+        self._composer.restore_message(content.text, from_draft(content))
         self._show_problems(content)
         self.keep()
 
-    def is_of(self, conversation: OpenConversation) -> bool:
+    def belongs_to(self, conversation: OpenConversation) -> bool:
         """Whether the draft in the composer is its draft, also where it was opened again since."""
-        return self._wanted is not None and _is_same(self._wanted, conversation)
+        return self._wanted is not None and _share_draft(self._wanted, conversation)
 
     async def _load(self, conversation: OpenConversation) -> None:
         async with self._lock:
@@ -163,12 +165,12 @@ class Drafts(QObject):
                 return
             kept = await self._library.drafts.load(conversation)
             if conversation is self._wanted:
-                self._show_kept(conversation, kept)
+                self._show_saved(conversation, kept)
 
-    def _show_kept(self, conversation: OpenConversation, kept: KeptDraft) -> None:
-        attachments, attached = self._composer.attachments, attached_of(kept)
-        self._kept, self._shown = (kept.text, attached), conversation
-        fetching = [each for each, of in self._fetching.items() if _is_same(of, conversation)]
+    def _show_saved(self, conversation: OpenConversation, kept: ComposerDraft) -> None:
+        attachments, attached = self._composer.attachments, from_draft(kept)
+        self._saved, self._shown = (kept.text, attached), conversation
+        fetching = [each for each, of in self._fetching.items() if _share_draft(of, conversation)]
         for each in fetching:
             del self._fetching[each]
         if not kept.text and not attached:
@@ -177,20 +179,20 @@ class Drafts(QObject):
         else:
             # Who was quicker than the disk loses nothing.
             written, added = self._composer.draft()
-            fetching += attachments.take_fetching()
+            fetching += attachments.take_pending()
             self._composer.set_draft("\n\n".join(each for each in (kept.text, written) if each), [*attached, *added])
-        attachments.add_fetching(fetching)
+        attachments.add_fetches(fetching)
         self._show_problems(kept)
 
-    def _show_problems(self, kept: KeptDraft) -> None:
+    def _show_problems(self, kept: ComposerDraft) -> None:
         for problem in kept.problems:
             self._composer.show_problem(problem.sentence, problem.remedy)
 
 
-def _is_same(left: OpenConversation, conversation: OpenConversation) -> bool:
+def _share_draft(left: OpenConversation, conversation: OpenConversation) -> bool:
     """Whether they have the same draft: all that were never sent have one."""
-    return left.id == conversation.id or not (left.is_kept or conversation.is_kept)
+    return left.id == conversation.id or not (left.is_stored or conversation.is_stored)
 
 
-async def _nothing() -> None:
+async def _do_nothing() -> None:
     """There is nothing to be done."""

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QSettings
 
-from ui.look.scheme import Choice
-from ui.look.theme import Reading
+from ui.look.scheme import ThemeChoice
+from ui.look.theme import ReadingStyle
 
-_CHOICES: dict[str, Choice] = {"light": "light", "dark": "dark"}
+_THEME_CHOICES: dict[str, ThemeChoice] = {"light": "light", "dark": "dark"}
 
 
-class WindowFile:
+class WindowStateFile:
     """`window.ini` in the data folder. It is written at once or not at all: QSettings by itself writes later, and makes
     a folder again that was moved away meanwhile, so that it could not be put back.
     """
@@ -43,7 +43,9 @@ class WindowFile:
         settings.sync()
 
 
-def keep_look(file: WindowFile, choice: Choice, zoom: int, reading: Reading, *, enter_sends: bool) -> None:
+def save_appearance(
+    file: WindowStateFile, choice: ThemeChoice, zoom: int, reading: ReadingStyle, *, enter_sends: bool
+) -> None:
     """For the next start; `zoom` in percent."""
     file.save(
         {
@@ -58,14 +60,14 @@ def keep_look(file: WindowFile, choice: Choice, zoom: int, reading: Reading, *, 
     )
 
 
-def kept_enter_sends(file: WindowFile) -> bool:
+def load_enter_sends(file: WindowStateFile) -> bool:
     """Whether Enter sent last; where nothing was kept, it does."""
     return file.text("write/enter_sends").lower() != "false"
 
 
-def kept_look(file: WindowFile) -> tuple[Choice, int, Reading]:
+def load_appearance(file: WindowStateFile) -> tuple[ThemeChoice, int, ReadingStyle]:
     """As it was kept; where that is nothing, or no such thing, as the program looks by itself."""
-    usual = Reading()
+    usual = ReadingStyle()
 
     def text(name: str) -> str:
         return file.text(f"look/{name}")
@@ -76,10 +78,10 @@ def kept_look(file: WindowFile) -> tuple[Choice, int, Reading]:
         except ValueError:
             return otherwise
 
-    reading = Reading(
+    reading = ReadingStyle(
         font=text("font"),
         size=number("size", usual.size, 6, 36),
         line_width=round(number("line_width", usual.line_width, 100, 1 << 16)),
         is_compact=text("compact").lower() == "true",
     )
-    return _CHOICES.get(text("theme"), "system"), round(number("zoom", 100, 50, 300)), reading
+    return _THEME_CHOICES.get(text("theme"), "system"), round(number("zoom", 100, 50, 300)), reading

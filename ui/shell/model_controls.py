@@ -7,14 +7,14 @@ from PySide6.QtCore import QObject, Signal, Slot
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.requests import ConversationParameters, Reasoning
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.library import Library
-from ui.bridge.servers import ModelGroup, Servers
-from ui.bridge.tasks import Tasks
+from ui.bridge.library import ConversationLibrary
+from ui.bridge.servers import ModelGroup, ModelServers
+from ui.bridge.tasks import BackgroundTasks
 from ui.composer.composer import Composer
 from ui.composer.model_picker import ModelPicker
 from ui.composer.parameters_button import ParametersButton
-from ui.composer.reasoning_choices import lacks, words_for
-from ui.composer.reasoning_switch import ReasoningSwitch
+from ui.composer.reasoning_choices import is_unsupported, reasoning_name
+from ui.composer.reasoning_switch import ReasoningPicker
 from ui.look.theme import ThemeSource
 
 
@@ -32,9 +32,9 @@ class ModelControls(QObject):
         self,
         themes: ThemeSource,
         composer: Composer,
-        library: Library,
-        servers: Servers,
-        tasks: Tasks,
+        library: ConversationLibrary,
+        servers: ModelServers,
+        tasks: BackgroundTasks,
         parent: QObject,
     ) -> None:
         super().__init__(parent)
@@ -45,7 +45,7 @@ class ModelControls(QObject):
         self._conversation: OpenConversation | None = None
         self._edited_id = ""
         self.picker = ModelPicker(themes)
-        self.reasoning = ReasoningSwitch(themes)
+        self.reasoning = ReasoningPicker(themes)
         self.parameters = ParametersButton(themes)
         composer.add_control(self.picker)
         composer.add_control(self.reasoning)
@@ -69,17 +69,17 @@ class ModelControls(QObject):
         place = conversation.endpoint_id, conversation.model
         able = self._servers.capabilities(*place)
         reasoning = conversation.reasoning
-        if lacks(able, reasoning):
+        if is_unsupported(able, reasoning):
             # What another process works in is only shown: its choice is left to that one.
             if conversation.held_by is None:
                 conversation.change(reasoning=None)
                 template = "This model does not offer the reasoning “{choice}”: it is on Default again."
-                self.remark.emit(Sentence(template, {"choice": words_for(reasoning)}))
+                self.remark.emit(Sentence(template, {"choice": reasoning_name(reasoning)}))
             reasoning = None
         self.picker.set_current(*place)
         self.reasoning.show_choices(able, reasoning)
         self.parameters.show_parameters(conversation.parameters)
-        self._composer.set_can_see(able.images, self._servers.picture_limits(*place))
+        self._composer.set_supports_images(able.images, self._servers.picture_limits(*place))
 
     def edit_parameters(self) -> None:
         """Show the settings of the conversation."""
@@ -90,7 +90,7 @@ class ModelControls(QObject):
         from ui.preferences.conversation_settings import ConversationSettingsDialog
 
         window = self._composer.window()
-        dialog = ConversationSettingsDialog(conversation.parameters, self._servers.instructions, window)
+        dialog = ConversationSettingsDialog(conversation.parameters, self._servers.default_system_prompt, window)
         # Another one may be shown by the time it is saved.
         self._edited_id = conversation.id
         dialog.saved.connect(self._set_parameters)

@@ -15,7 +15,7 @@ PAGE_WIDTH = 320
 WINDOW_WIDTH = 1180
 
 
-class Panes(QWidget):
+class WindowLayout(QWidget):
     """The sidebar, and the pages with the banners above whichever of them is shown.
 
     A button brings the list back wherever it is out of sight.
@@ -30,7 +30,7 @@ class Panes(QWidget):
         self.pages = QStackedWidget()
         self._page_side = QWidget()
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
-        self._ways_back: list[QWidget] = []
+        self._list_buttons: list[QWidget] = []
         self._is_narrow = False
         self._shows_list = True
         self._build()
@@ -41,12 +41,12 @@ class Panes(QWidget):
         self.pages.setCurrentWidget(page)
         if self._is_narrow:
             self._shows_list = False
-        self._arrange()
+        self._update_visibility()
 
     def toggle_list(self) -> None:
         """Show the list of conversations, or hide it."""
         self._shows_list = not self._shows_list
-        self._arrange()
+        self._update_visibility()
         if self._shows_list:
             self._sidebar.focus_list()
         elif (page := self.pages.currentWidget()) is not None:
@@ -55,13 +55,13 @@ class Panes(QWidget):
     def show_list(self) -> None:
         """Show the list of conversations: something in it is wanted."""
         self._shows_list = True
-        self._arrange()
+        self._update_visibility()
 
-    def save_place(self) -> QByteArray:
+    def save_splitter(self) -> QByteArray:
         """Return where the edge between the two is."""
         return self._splitter.saveState()
 
-    def restore_place(self, place: QByteArray) -> None:
+    def restore_splitter(self, place: QByteArray) -> None:
         """Put the edge between the two where it was."""
         self._splitter.restoreState(place)
 
@@ -77,36 +77,36 @@ class Panes(QWidget):
             self._is_narrow = is_narrow
             self._shows_list = not is_narrow
             self._place_banners()
-            self._arrange()
+            self._update_visibility()
 
-    def _arrange(self) -> None:
+    def _update_visibility(self) -> None:
         self._sidebar.setVisible(self._shows_list)
         self._page_side.setVisible(not (self._is_narrow and self._shows_list))
         is_wanted = self._is_narrow or not self._shows_list
-        if is_wanted and not self._ways_back:
-            self._make_ways_back()
-        in_bar, in_heading = self._ways_back or (None, None)
+        if is_wanted and not self._list_buttons:
+            self._add_list_buttons()
+        in_bar, in_heading = self._list_buttons or (None, None)
         if in_bar is not None and in_heading is not None:
             has_heading = self.pages.currentWidget() is self._frame and not self._page_side.isHidden()
             in_heading.setVisible(is_wanted and has_heading)
             in_bar.setVisible(is_wanted and not has_heading)
 
-    def _make_ways_back(self) -> None:
+    def _add_list_buttons(self) -> None:
         """In the heading of a conversation; over what has none, in a row of its own."""
         bar = QWidget()
         row = QHBoxLayout(bar)
         row.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, 0)
-        row.addWidget(self._made_button())
+        row.addWidget(self._create_list_button())
         row.addStretch(1)
         self._column.insertWidget(0, bar)
         bar.lower()
-        in_heading = self._made_button()
-        self._frame.put_first(in_heading)
+        in_heading = self._create_list_button()
+        self._frame.add_before_title(in_heading)
         in_heading.stackUnder(self._frame.title)
         QWidget.setTabOrder(in_heading, self._frame.title)
-        self._ways_back = [bar, in_heading]
+        self._list_buttons = [bar, in_heading]
 
-    def _made_button(self) -> QWidget:
+    def _create_list_button(self) -> QWidget:
         # Late: most windows are wide.
         from ui.look.controls import IconButton
 

@@ -8,29 +8,29 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.vocabulary.errors import AgentError, SecretsUnavailable, Sentence
-from desktop_agent.vocabulary.preferences import Appearance, Preferences
-from ui.bridge.calls.rules import Rules
-from ui.bridge.disk import Disk
-from ui.bridge.mcp.tool_servers import ToolServers
-from ui.bridge.servers import Servers
+from desktop_agent.vocabulary.preferences import AppearancePreferences, Preferences
+from ui.bridge.calls.rules import PermissionRules
+from ui.bridge.disk import DiskMonitor
+from ui.bridge.mcp.tool_servers import McpServerSettings
+from ui.bridge.servers import ModelServers
 from ui.bridge.settings import Settings
-from ui.bridge.tasks import Tasks
-from ui.look.sentences import spoken
-from ui.look.theme import READING_WIDTH, Reading, ThemeSource
+from ui.bridge.tasks import BackgroundTasks
+from ui.look.sentences import translate_sentence
+from ui.look.theme import READING_WIDTH, ReadingStyle, ThemeSource
 
 if TYPE_CHECKING:
     from ui.preferences.settings_dialog import SettingsDialog
     from ui.shell.calls.rules import RulesPresenter
-    from ui.shell.conduct.agent_settings import AgentSettings
-    from ui.shell.mcp.server_settings import ToolServersPresenter
+    from ui.shell.conduct.agent_settings import AgentSettingsPresenter
+    from ui.shell.mcp.server_settings import McpServersPresenter
 
 LINE_WIDTHS = {"narrow": 600, "medium": READING_WIDTH, "wide": 1040, "full": 1 << 16}
 """Pixels at 100 % zoom."""
 
 
-def reading_of(appearance: Appearance) -> Reading:
+def reading_style(appearance: AppearancePreferences) -> ReadingStyle:
     """How conversations are set, as the person prefers it."""
-    return Reading(
+    return ReadingStyle(
         font=appearance.font,
         size=appearance.text_size,
         line_width=LINE_WIDTHS[appearance.line_width],
@@ -49,9 +49,9 @@ class SettingsPresenter(QObject):
         self,
         themes: ThemeSource,
         settings: Settings,
-        servers: Servers,
-        rules: Rules,
-        tasks: Tasks,
+        servers: ModelServers,
+        rules: PermissionRules,
+        tasks: BackgroundTasks,
         window: QWidget,
         open_conversation: Callable[[], str | None] = lambda: None,
     ) -> None:
@@ -64,31 +64,31 @@ class SettingsPresenter(QObject):
         self._window = window
         self._open_conversation = open_conversation
         self._rules_presenter: RulesPresenter | None = None
-        self._agents: AgentSettings | None = None
-        self._tool_servers: ToolServers | None = None
-        self._tool_servers_presenter: ToolServersPresenter | None = None
-        self._disk: Disk | None = None
+        self._agent_presenter: AgentSettingsPresenter | None = None
+        self._mcp_servers: McpServerSettings | None = None
+        self._mcp_presenter: McpServersPresenter | None = None
+        self._disk: DiskMonitor | None = None
         self._dialog: SettingsDialog | None = None
-        settings.changed.connect(self._set_reading)
-        self._set_reading(settings.preferences)
+        settings.changed.connect(self._apply_reading_style)
+        self._apply_reading_style(settings.preferences)
 
     def show(self, page: str = "") -> "SettingsDialog":
         """Open it, at this page if one is named."""
         if self._dialog is None:
-            self._dialog = self._made()
+            self._dialog = self._create_dialog()
         if not self._dialog.isVisible():
             self._dialog.show_problem("")
         if page:
-            self._dialog.turn_to(page)
+            self._dialog.show_page(page)
         self._tasks.start(self._show_keys())
         self._tasks.start(self._show_last_check())
         self._show_prices()
         if self._rules_presenter is not None:
             self._rules_presenter.refresh()
-        if self._agents is not None:
-            self._agents.refresh()
-        if self._tool_servers_presenter is not None:
-            self._tool_servers_presenter.refresh()
+        if self._agent_presenter is not None:
+            self._agent_presenter.refresh()
+        if self._mcp_presenter is not None:
+            self._mcp_presenter.refresh()
         self._dialog.show()
         self._dialog.raise_()
         self._dialog.activateWindow()
@@ -99,24 +99,24 @@ class SettingsPresenter(QObject):
         if self._dialog is not None and self._dialog.isVisible():
             self._dialog.show_problem(error.whole)
 
-    def offer_tool_servers(self, servers: ToolServers) -> None:
+    def set_mcp_servers(self, servers: McpServerSettings) -> None:
         """What stands behind the page of MCP servers. Call it before the dialog is shown."""
-        self._tool_servers = servers
+        self._mcp_servers = servers
 
-    def offer_storage(self, disk: Disk) -> None:
+    def set_storage(self, disk: DiskMonitor) -> None:
         """What stands behind the page of what is saved. Call it before the dialog is shown."""
         self._disk = disk
 
-    def _made(self) -> "SettingsDialog":
+    def _create_dialog(self) -> "SettingsDialog":
         from ui.preferences.settings_dialog import SettingsDialog
         from ui.shell.calls.rules import RulesPresenter
-        from ui.shell.conduct.agent_settings import AgentSettings
-        from ui.shell.mcp.server_settings import ToolServersPresenter
+        from ui.shell.conduct.agent_settings import AgentSettingsPresenter
+        from ui.shell.mcp.server_settings import McpServersPresenter
 
         dialog = SettingsDialog(self._themes, self._settings.preferences, self._window)
         dialog.preferences_changed.connect(self._settings.change)
         dialog.key_submitted.connect(self._replace_key)
-        dialog.session_key_submitted.connect(self._keep_for_session)
+        dialog.session_key_submitted.connect(self._set_session_key)
         dialog.key_removed.connect(self._servers.remove_key)
         dialog.test_requested.connect(self._servers.test)
         dialog.endpoint_removed.connect(self._servers.remove)
@@ -131,9 +131,11 @@ class SettingsPresenter(QObject):
         self._servers.state_changed.connect(self._on_state)
         self._servers.endpoints_changed.connect(lambda: self._tasks.start(self._show_keys()))
         self._rules_presenter = RulesPresenter(dialog, self._rules, self._tasks, self._open_conversation)
-        self._agents = AgentSettings(dialog, self._settings.tools, self._servers, self._open_conversation)
-        if self._tool_servers is not None:
-            self._tool_servers_presenter = ToolServersPresenter(dialog.tool_servers, self._tool_servers)
+        self._agent_presenter = AgentSettingsPresenter(
+            dialog, self._settings.tools, self._servers, self._open_conversation
+        )
+        if self._mcp_servers is not None:
+            self._mcp_presenter = McpServersPresenter(dialog.mcp_servers, self._mcp_servers)
         if self._disk is not None:
             dialog.storage.show_folder(self._disk.folder)
             dialog.storage.check_requested.connect(self._disk.check)
@@ -142,15 +144,15 @@ class SettingsPresenter(QObject):
         return dialog
 
     @Slot(Preferences)
-    def _set_reading(self, preferences: Preferences) -> None:
-        self._themes.read_as(reading_of(preferences.appearance))
+    def _apply_reading_style(self, preferences: Preferences) -> None:
+        self._themes.set_reading_style(reading_style(preferences.appearance))
 
     @Slot(str, object)
     def _replace_key(self, endpoint_id: str, key: SecretStr) -> None:
         self._servers.replace_key(endpoint_id, key)
 
     @Slot(str, object)
-    def _keep_for_session(self, endpoint_id: str, key: SecretStr) -> None:
+    def _set_session_key(self, endpoint_id: str, key: SecretStr) -> None:
         self._servers.replace_key(endpoint_id, key, session_only=True)
 
     @Slot(str, str, object)
@@ -176,13 +178,13 @@ class SettingsPresenter(QObject):
 
     async def _show_last_check(self) -> None:
         if self._dialog is not None and self._disk is not None:
-            self._dialog.storage.show_last(await self._disk.last_check())
+            self._dialog.storage.show_last_check(await self._disk.last_check())
 
     async def _show_keys(self) -> None:
         if self._dialog is None:
             return
-        self._dialog.set_keys(await self._servers.kept.held_keys())
+        self._dialog.set_keys(await self._servers.kept.servers_with_keys())
         try:
-            self._dialog.set_key_backend(await self._servers.kept.keyring_name())
+            self._dialog.set_keyring(await self._servers.kept.keyring_name())
         except SecretsUnavailable as error:
-            self._dialog.set_no_key_backend(spoken(error.sentence))
+            self._dialog.set_no_keyring(translate_sentence(error.sentence))

@@ -6,20 +6,20 @@ from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.vocabulary.errors import AgentError
-from ui.bridge.library import Library
+from ui.bridge.library import ConversationLibrary
 from ui.look.theme import ThemeSource
 from ui.shell.banners import Banner, BannerArea
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ui.preferences.trash_dialog import Deleted, TrashDialog
+    from ui.preferences.trash_dialog import DeletedConversation, TrashDialog
 
 
-class Trash(QObject):
+class TrashPresenter(QObject):
     """Offers an undo of each deletion for as long as there is something to bring back; shows what was deleted."""
 
-    def __init__(self, themes: ThemeSource, library: Library, banners: BannerArea, window: QWidget) -> None:
+    def __init__(self, themes: ThemeSource, library: ConversationLibrary, banners: BannerArea, window: QWidget) -> None:
         super().__init__(window)
         self._themes = themes
         self._library = library
@@ -65,7 +65,7 @@ class Trash(QObject):
             self._offer = None
 
     @Slot(list)
-    def _on_listed(self, deleted: "Sequence[Deleted]") -> None:
+    def _on_listed(self, deleted: "Sequence[DeletedConversation]") -> None:
         """What went for good cannot be brought back."""
         if self._offer is not None and all(each.id != self._offer[0] for each in deleted):
             self._withdraw(self._offer[0])

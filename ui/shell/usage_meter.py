@@ -3,11 +3,11 @@
 from PySide6.QtCore import QEvent, QSize
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolTip, QWidget
 
-from desktop_agent.conversation.spending import Spending
+from desktop_agent.conversation.spending import ConversationUsage
 from desktop_agent.vocabulary.usage import Usage
-from ui.look.sentences import dollars, plain_tip, short_number
+from ui.look.sentences import format_count, format_dollars, plain_tooltip
 
-_SIDE = 8
+_PADDING = 8
 
 
 class UsageMeter(QPushButton):
@@ -18,7 +18,7 @@ class UsageMeter(QPushButton):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._forms: tuple[str, ...] = ("",)
+        self._variants: tuple[str, ...] = ("",)
         self._room = 0
         self.setAccessibleName(self.tr("Tokens and cost"))
         self.setProperty("kind", "figure")
@@ -27,21 +27,21 @@ class UsageMeter(QPushButton):
         self.clicked.connect(self._show_details)
         self.hide()
 
-    def show_usage(self, last: Usage | None, spending: Spending, window: int | None) -> None:
+    def show_usage(self, last: Usage | None, spending: ConversationUsage, window: int | None) -> None:
         """`last` is the last answer's usage, `window` the model's context window in tokens, or None."""
         total = spending.total or Usage()
         context = last.total_tokens if last is not None else None
-        share, cost = self._share(total), self._cost(total, spending)
+        share, cost = self._cache_share(total), self._cost(total, spending)
         long, short = self._context(context, window)
         rest = [each for each in (share, cost) if each]
-        self._forms = tuple(
+        self._variants = tuple(
             " · ".join(each for each in form if each)
             for form in ((long, *rest), (short, *rest), (short, cost), (cost or short,))
         )
-        self.setVisible(bool(self._forms[0]))
+        self.setVisible(bool(self._variants[0]))
         details = self._details(last, total, window, cost)
-        self.setAccessibleDescription("; ".join([self._forms[0], *details]))
-        self.setToolTip(plain_tip("\n".join(details)))
+        self.setAccessibleDescription("; ".join([self._variants[0], *details]))
+        self.setToolTip(plain_tooltip("\n".join(details)))
         self._fit()
 
     def set_room(self, room: int) -> None:
@@ -56,7 +56,7 @@ class UsageMeter(QPushButton):
 
     def minimumSizeHint(self) -> QSize:
         """As wide as the shortest."""
-        return self._size(self._forms[-1])
+        return self._size(self._variants[-1])
 
     def changeEvent(self, event: QEvent) -> None:
         """Larger text has less room."""
@@ -65,13 +65,13 @@ class UsageMeter(QPushButton):
             self._fit()
 
     def _fit(self) -> None:
-        fitting = (each for each in self._forms if self._size(each).width() <= self._room)
-        self.setText(next(fitting, self._forms[-1]))
+        fitting = (each for each in self._variants if self._size(each).width() <= self._room)
+        self.setText(next(fitting, self._variants[-1]))
         self.updateGeometry()
 
     def _size(self, text: str) -> QSize:
         metrics = self.fontMetrics()
-        return QSize(metrics.horizontalAdvance(text) + 2 * _SIDE + 2, metrics.height() + _SIDE)
+        return QSize(metrics.horizontalAdvance(text) + 2 * _PADDING + 2, metrics.height() + _PADDING)
 
     def _show_details(self) -> None:
         QToolTip.showText(self.mapToGlobal(self.rect().bottomLeft()), self.toolTip(), self)
@@ -81,18 +81,18 @@ class UsageMeter(QPushButton):
             return "", ""
         if window:
             long = self.tr("{0} of {1} tokens").format(f"{tokens:,}", f"{window:,}")
-            return long, f"{short_number(tokens)} / {short_number(window)}"
-        return self.tr("{0} tokens").format(f"{tokens:,}"), short_number(tokens)
+            return long, f"{format_count(tokens)} / {format_count(window)}"
+        return self.tr("{0} tokens").format(f"{tokens:,}"), format_count(tokens)
 
-    def _share(self, total: Usage) -> str:
+    def _cache_share(self, total: Usage) -> str:
         if not total.cache_read_tokens or not total.input_tokens:
             return ""
         return self.tr("{0} % from cache").format(round(100 * min(1.0, total.cache_read_tokens / total.input_tokens)))
 
-    def _cost(self, total: Usage, spending: Spending) -> str:
+    def _cost(self, total: Usage, spending: ConversationUsage) -> str:
         if total.cost is None:
             return ""
-        return dollars(total.cost) if spending.is_whole else f"≥ {dollars(total.cost)}"
+        return format_dollars(total.cost) if spending.is_complete else f"≥ {format_dollars(total.cost)}"
 
     def _details(self, last: Usage | None, total: Usage, window: int | None, cost: str) -> list[str]:
         lines: list[str] = []

@@ -12,24 +12,24 @@ from desktop_agent.vocabulary.errors import AgentError
 from ui.look.theme import ThemeSource
 from ui.shell.banners import BannerArea
 from ui.shell.page_frame import PageFrame
-from ui.shell.panes import WINDOW_WIDTH, Panes
+from ui.shell.panes import WINDOW_WIDTH, WindowLayout
 from ui.sidebar.conversation_list import ConversationList
 
 if TYPE_CHECKING:
     from ui.bridge.conversation import OpenConversation
-    from ui.bridge.library import Library
-    from ui.bridge.servers import Servers
+    from ui.bridge.library import ConversationLibrary
+    from ui.bridge.servers import ModelServers
     from ui.look.parts.question_box import QuestionBox
     from ui.shell.calls.approvals import ApprovalPresenter
-    from ui.shell.connecting import Connecting
+    from ui.shell.connecting import WelcomePresenter
     from ui.shell.conversation_page import ConversationPage
-    from ui.shell.kept_look import WindowFile
-    from ui.shell.trash import Trash
+    from ui.shell.kept_look import WindowStateFile
+    from ui.shell.trash import TrashPresenter
 
 
-_LOOK_MS = 100
+_WORK_CHECK_MS = 100
 """How often is looked whether the work has ended about which the person is asked."""
-_WANTED_EARLY = ("Ctrl+K", "Ctrl+,", "F1")
+_DEFERRED_SHORTCUTS = ("Ctrl+K", "Ctrl+,", "F1")
 """Keys of what a person opens first: pressed before there are any actions, they are not lost."""
 
 
@@ -44,55 +44,59 @@ class MainWindow(QMainWindow):
 
     page: "ConversationPage"
     approvals: "ApprovalPresenter"
-    trash: "Trash"
-    _library: "Library"
-    _servers: "Servers"
+    trash: "TrashPresenter"
+    _library: "ConversationLibrary"
+    _servers: "ModelServers"
 
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
-        self.wants_new = False
+        self.new_was_requested = False
         """Whether a new conversation was asked for before one could be made."""
-        self._is_furnished = False
+        self._has_content = False
         self._may_close = False
         self.banners = BannerArea(themes)
         self.frame = PageFrame(themes)
         self.sidebar = ConversationList(themes)
         self._themes = themes
-        self._connecting: Connecting | None = None
+        self._welcome: WelcomePresenter | None = None
         self._question: QuestionBox | None = None
-        self._question_stands = QTimer(self, interval=_LOOK_MS)
-        self._question_stands.timeout.connect(self._look_at_work)
-        self.panes = Panes(themes, self.sidebar, self.frame, self.banners)
+        self._work_timer = QTimer(self, interval=_WORK_CHECK_MS)
+        self._work_timer.timeout.connect(self._close_if_idle)
+        self.panes = WindowLayout(themes, self.sidebar, self.frame, self.banners)
         self._build()
         self.sidebar.new_requested.connect(self._new)
         self._early_keys = [self._early_key("Ctrl+N", self._new), self._early_key("Ctrl+Q", self.close)]
-        self.wanted_keys = ""
+        self.deferred_shortcut = ""
         """Of what was asked for before it could be done, and is to be done as soon as it can."""
-        self._early_keys += [self._early_key(keys, partial(self._want, keys)) for keys in _WANTED_EARLY]
+        self._early_keys += [self._early_key(keys, partial(self._defer_shortcut, keys)) for keys in _DEFERRED_SHORTCUTS]
 
-    def furnish(
-        self, page: "ConversationPage", approvals: "ApprovalPresenter", library: "Library", servers: "Servers"
+    def set_content(
+        self,
+        page: "ConversationPage",
+        approvals: "ApprovalPresenter",
+        library: "ConversationLibrary",
+        servers: "ModelServers",
     ) -> None:
         """Take what a conversation needs, and the page that fills the frame."""
-        from ui.shell.trash import Trash
+        from ui.shell.trash import TrashPresenter
 
         self.page = page
         self.approvals = approvals
         self._library = library
         self._servers = servers
-        self.trash = Trash(self._themes, library, self.banners, self)
+        self.trash = TrashPresenter(self._themes, library, self.banners, self)
         self._connect(library)
         for each in self._early_keys:
             # At once: the same keys of `Actions` would be ambiguous beside it.
             each.setEnabled(False)
             each.deleteLater()
         self._early_keys.clear()
-        self._is_furnished = True
+        self._has_content = True
 
     @property
     def asks_before_closing(self) -> bool:
         """Whether work is under way."""
-        return self._is_furnished and self._library.working
+        return self._has_content and self._library.working
 
     def show_problem(self, error: AgentError) -> None:
         """Say what went wrong."""
@@ -100,23 +104,23 @@ class MainWindow(QMainWindow):
 
     def show_welcome(self) -> None:
         """Offer to connect a model."""
-        if self._connecting is None:
+        if self._welcome is None:
             # Imported and made when it is first wanted: with a model connected nobody looks at it.
-            from ui.shell.connecting import Connecting
-            from ui.welcome.welcome import Welcome
+            from ui.shell.connecting import WelcomePresenter
+            from ui.welcome.welcome import WelcomePage
 
-            welcome = Welcome(self._themes)
+            welcome = WelcomePage(self._themes)
             self.panes.pages.addWidget(welcome)
             welcome.back_requested.connect(self._show_page)
             # The one that is open already lies behind the welcome screen.
             self.sidebar.conversation_chosen.connect(self._show_page)
-            self._connecting = Connecting(welcome, self._servers, self._library, self)
-        self._connecting.begin()
-        self._connecting.welcome.set_way_back(is_there=self._library.current is not None)
+            self._welcome = WelcomePresenter(welcome, self._servers, self._library, self)
+        self._welcome.begin()
+        self._welcome.welcome.set_back_button(is_there=self._library.current is not None)
         # What belongs to a conversation waits behind the page until it is there again.
         self.banners.show_conversation("")
-        self.panes.show_page(self._connecting.welcome)
-        self._connecting.welcome.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.panes.show_page(self._welcome.welcome)
+        self._welcome.welcome.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def show_demo(self) -> None:
         """Begin a conversation with the scripted model."""
@@ -137,13 +141,13 @@ class MainWindow(QMainWindow):
         else:
             self.close_requested.emit()
 
-    def remember_place(self, file: "WindowFile") -> None:
+    def save_window_state(self, file: "WindowStateFile") -> None:
         """Keep size, position and the splitter for the next start."""
-        file.save({"window/geometry": self.saveGeometry(), "window/splitter": self.panes.save_place()})
+        file.save({"window/geometry": self.saveGeometry(), "window/splitter": self.panes.save_splitter()})
 
-    def return_to_place(self, file: "WindowFile") -> None:
+    def restore_window_state(self, file: "WindowStateFile") -> None:
         """Be where the window was at the last end."""
-        for key, restore in (("geometry", self.restoreGeometry), ("splitter", self.panes.restore_place)):
+        for key, restore in (("geometry", self.restoreGeometry), ("splitter", self.panes.restore_splitter)):
             value = file.values(f"window/{key}").get(f"window/{key}")
             if isinstance(value, QByteArray):
                 restore(value)
@@ -155,10 +159,10 @@ class MainWindow(QMainWindow):
         self.setMinimumSize(400, 360)
         self.setCentralWidget(self.panes)
 
-    def _connect(self, library: "Library") -> None:
+    def _connect(self, library: "ConversationLibrary") -> None:
         sidebar = self.sidebar
         library.listed.connect(sidebar.set_conversations)
-        library.left_waiting.connect(self._mark_waiting)
+        library.approval_left_open.connect(self._mark_waiting)
         library.opened.connect(self._show)
         sidebar.conversation_chosen.connect(library.open)
         sidebar.rename_requested.connect(library.rename)
@@ -167,14 +171,14 @@ class MainWindow(QMainWindow):
         self.page.connect_requested.connect(self.show_welcome)
         self.page.settings_requested.connect(self.settings_requested)
         self.page.review_requested.connect(self.approvals.show)
-        picker = self.page.conduct.picker
+        picker = self.page.session_controls.picker
         self.approvals.mode_chosen.connect(picker.mode_chosen)
         self.approvals.mode_refused.connect(picker.request_refused)
 
     @Slot()
     def _show_page(self) -> None:
-        if self._connecting is not None:
-            self._connecting.leave()
+        if self._welcome is not None:
+            self._welcome.leave()
         if self._library.current is not None:
             self.banners.show_conversation(self._library.current.id)
         self.panes.show_page(self.frame)
@@ -197,14 +201,14 @@ class MainWindow(QMainWindow):
         shortcut.activated.connect(do)
         return shortcut
 
-    def _want(self, keys: str) -> None:
-        self.wanted_keys = keys
+    def _defer_shortcut(self, keys: str) -> None:
+        self.deferred_shortcut = keys
 
     def _new(self) -> None:
-        if self._is_furnished:
+        if self._has_content:
             self._library.new()
         else:
-            self.wants_new = True
+            self.new_was_requested = True
 
     def _show_title(self) -> None:
         current = self._library.current
@@ -225,15 +229,15 @@ class MainWindow(QMainWindow):
         box.add_answer(self.tr("Stop and close"), "close", "danger")
         box.answered.connect(self._on_answered)
         box.open()
-        self._question_stands.start()
+        self._work_timer.start()
 
-    def _look_at_work(self) -> None:
+    def _close_if_idle(self) -> None:
         # The reason to ask has gone: the person wanted to close.
         if self._question is not None and not self.asks_before_closing:
-            self._question.give("close")
+            self._question.answer_with("close")
 
     def _on_answered(self, answer: str) -> None:
         self._question = None
-        self._question_stands.stop()
+        self._work_timer.stop()
         if answer:
             self.close_requested.emit()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QAction
 
     from ui.sidebar.conversation_model import Badge, Conversation, ConversationModel
-    from ui.sidebar.conversation_rows import ConversationRows
+    from ui.sidebar.conversation_rows import ConversationView
 
 
 class ConversationList(QWidget):
@@ -40,24 +40,24 @@ class ConversationList(QWidget):
         self._search = _SearchField(themes, self.tr("Search titles"))
         self._build()
         self._new.clicked.connect(self.new_requested)
-        self._search.textChanged.connect(self._narrow)
+        self._search.textChanged.connect(self._filter)
         self._search.returnPressed.connect(self._choose_first)
-        self._search.down_pressed.connect(self._go_to_found)
+        self._search.down_pressed.connect(self._focus_matches)
         self._search.left.connect(self._search.clear)
         self._search.left.connect(self.search_left)
-        themes.changed.connect(self._dress)
-        self._dress()
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
 
     def set_conversations(self, conversations: "Sequence[Conversation]") -> None:
         """The conversations in the order to be shown."""
         self._list.set_conversations(conversations)
         self._list.mark(self._current)
-        self._say_if_nothing_is_found()
+        self._announce_no_matches()
 
     def set_current(self, conversation_id: str | None) -> None:
         """The conversation on the screen."""
         self._current = conversation_id or ""
-        self._list.go_to(self._current)
+        self._list.select_conversation(self._current)
 
     def set_badge(self, conversation_id: str, badge: "Badge") -> None:
         """Mark a conversation; empty takes the mark off."""
@@ -81,11 +81,11 @@ class ConversationList(QWidget):
 
     def offer(self, settings: "QAction", trash: "QAction", commands: "QAction", helping: "QAction") -> None:
         """Show the row at the bottom; the window is drawn before there are any actions."""
-        from ui.sidebar.foot import SidebarFoot
+        from ui.sidebar.foot import SidebarFooter
 
         # The list takes the place of the stretch, which is the last of the column until then.
         rows = self._list
-        foot = SidebarFoot(self._themes, settings, trash, commands, helping)
+        foot = SidebarFooter(self._themes, settings, trash, commands, helping)
         self._column.addWidget(foot)
         QWidget.setTabOrder(rows, foot.stops[0])
         for before, after in pairwise(foot.stops):
@@ -95,7 +95,7 @@ class ConversationList(QWidget):
     def rename_current(self) -> None:
         """Edit the title of the conversation on the screen, in the list."""
         self._search.clear()
-        self._list.go_to(self._current)
+        self._list.select_conversation(self._current)
         self._list.setFocus()
         self._list.rename_current()
 
@@ -113,20 +113,20 @@ class ConversationList(QWidget):
         self._search.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self._search.selectAll()
 
-    def _narrow(self, wanted: str) -> None:
+    def _filter(self, wanted: str) -> None:
         self._rows.narrow(wanted)
         self._list.mark(self._current)
-        self._say_if_nothing_is_found()
+        self._announce_no_matches()
 
-    def _say_if_nothing_is_found(self) -> None:
+    def _announce_no_matches(self) -> None:
         """The list paints it, which no screen reader finds."""
-        words = self._rows.nothing_found() if self._rows.finds_nothing else ""
+        words = self._rows.no_matches_text() if self._rows.has_no_matches else ""
         if words != self._search.accessibleDescription():
             self._search.setAccessibleDescription(words)
             if words:
                 announce(self._search, words)
 
-    def _go_to_found(self) -> None:
+    def _focus_matches(self) -> None:
         if not self._list.currentIndex().isValid():
             self._list.setCurrentIndex(self._rows.index(0))
         self._list.setFocus()
@@ -136,7 +136,7 @@ class ConversationList(QWidget):
             self.conversation_chosen.emit(self._rows.id_at(0))
             self._search.clear()
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         self._new.setIcon(themed_icon("compose", self._themes.theme))
         self._column.setSpacing(self._themes.space(SPACE_S))
         if "_list" in vars(self):
@@ -159,11 +159,11 @@ class ConversationList(QWidget):
         layout.addStretch(1)
 
     @cached_property
-    def _list(self) -> "ConversationRows":
+    def _list(self) -> "ConversationView":
         """Made with the first conversations: the window is drawn before there are any."""
-        from ui.sidebar.conversation_rows import ConversationRows
+        from ui.sidebar.conversation_rows import ConversationView
 
-        made = ConversationRows(self._themes)
+        made = ConversationView(self._themes)
         made.chosen.connect(self.conversation_chosen)
         # The search has done its work; who clicks may want to see the next hit.
         made.activated.connect(self._search.clear)

@@ -8,13 +8,13 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistent
 
 from ui.look.parts.dates import relative_date
 from ui.look.rows import RowRole
-from ui.look.sentences import plain_tip
+from ui.look.sentences import plain_tooltip
 
 Badge = Literal["", "working", "attention", "unread"]
 """Nothing, the agent works, a tool call or a question waits for the person, or an answer came that nobody saw."""
 
 _ROOT = QModelIndex()
-Index = QModelIndex | QPersistentModelIndex
+ModelIndex = QModelIndex | QPersistentModelIndex
 
 
 class Conversation(Protocol):
@@ -65,11 +65,11 @@ class ConversationModel(QAbstractListModel):
         self._show_matching()
 
     @property
-    def finds_nothing(self) -> bool:
+    def has_no_matches(self) -> bool:
         """Whether something is searched for that no title contains."""
         return bool(self._wanted and not self._shown)
 
-    def nothing_found(self) -> str:
+    def no_matches_text(self) -> str:
         """The sentence for that."""
         return self.tr("No conversation has this in its title.")
 
@@ -94,11 +94,11 @@ class ConversationModel(QAbstractListModel):
         """The row of a conversation, or -1."""
         return next((row for row, each in enumerate(self._shown) if each.id == conversation_id), -1)
 
-    def rowCount(self, parent: Index = _ROOT) -> int:
+    def rowCount(self, parent: ModelIndex = _ROOT) -> int:
         """How many rows."""
         return 0 if parent.isValid() else len(self._shown)
 
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+    def data(self, index: ModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         """What a row says."""
         if not index.isValid():
             return None
@@ -107,9 +107,9 @@ class ConversationModel(QAbstractListModel):
             case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
                 return each.title or self.tr("New conversation")
             case Qt.ItemDataRole.ToolTipRole:
-                return plain_tip(each.title)
+                return plain_tooltip(each.title)
             case Qt.ItemDataRole.AccessibleTextRole:
-                return self._spoken(each)
+                return self._accessible_text(each)
             case RowRole.DETAIL:
                 return relative_date(each.updated_at, self._now())
             case RowRole.BADGE:
@@ -117,7 +117,7 @@ class ConversationModel(QAbstractListModel):
             case _:
                 return None
 
-    def setData(self, index: Index, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
+    def setData(self, index: ModelIndex, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
         """A new title was typed: say so. The row changes when the conversations are set again."""
         title = str(value).strip()
         if role != Qt.ItemDataRole.EditRole or not title or title == self._shown[index.row()].title:
@@ -125,11 +125,11 @@ class ConversationModel(QAbstractListModel):
         self.renamed.emit(self._shown[index.row()].id, title)
         return True
 
-    def flags(self, index: Index) -> Qt.ItemFlag:
+    def flags(self, index: ModelIndex) -> Qt.ItemFlag:
         """Titles can be edited in place."""
         return super().flags(index) | Qt.ItemFlag.ItemIsEditable
 
-    def _spoken(self, each: Conversation) -> str:
+    def _accessible_text(self, each: Conversation) -> str:
         words = [each.title or self.tr("New conversation"), relative_date(each.updated_at, self._now())]
         match self._badges.get(each.id):
             case "working":

@@ -19,12 +19,12 @@ from ui.look.rows import Index, RowDelegate
 from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
 from ui.sidebar.conversation_model import Conversation, ConversationModel
 
-_NOWHERE = QModelIndex()
+_NO_INDEX = QModelIndex()
 _BUTTON_MARGIN = 6
 """Between the edge of the button and its drawing."""
 
 
-class ConversationRows(QListView):
+class ConversationView(QListView):
     """The list itself. One click or Enter opens, F2 renames in place, Delete deletes.
 
     The selected row is the conversation on the screen. The current row is where the keys are, and may be another: only
@@ -57,13 +57,13 @@ class ConversationRows(QListView):
         if row >= 0 and not self.currentIndex().isValid():
             self.setCurrentIndex(self.rows.index(min(row, self.rows.rowCount() - 1)))
 
-    def go_to(self, conversation_id: str) -> None:
+    def select_conversation(self, conversation_id: str) -> None:
         """Mark this one as the one on the screen, and make its row current; none where it is not listed."""
-        self.setCurrentIndex(self._mark(conversation_id))
+        self.setCurrentIndex(self._select_row(conversation_id))
 
     def mark(self, conversation_id: str) -> None:
         """Mark this one as the one on the screen; another row that is current stays so."""
-        index = self._mark(conversation_id)
+        index = self._select_row(conversation_id)
         if not self.currentIndex().isValid():
             self.setCurrentIndex(index)
 
@@ -74,11 +74,11 @@ class ConversationRows(QListView):
     def paintEvent(self, event: QPaintEvent) -> None:
         """Where a search finds nothing, say so instead of showing an empty column."""
         super().paintEvent(event)
-        if self.rows.finds_nothing:
+        if self.rows.has_no_matches:
             painter = QPainter(self.viewport())
             painter.setPen(QColor(self._themes.theme.muted))
             room = self.viewport().rect().adjusted(SPACE_M, SPACE_S, -SPACE_M, 0)
-            painter.drawText(room, Qt.TextFlag.TextWordWrap, self.rows.nothing_found())
+            painter.drawText(room, Qt.TextFlag.TextWordWrap, self.rows.no_matches_text())
 
     def updateGeometries(self) -> None:
         """The rows are laid out anew: their button goes with them."""
@@ -103,7 +103,7 @@ class ConversationRows(QListView):
     def viewportEvent(self, event: QEvent) -> bool:
         """The pointer has left the rows."""
         if event.type() == QEvent.Type.Leave:
-            self._hover(_NOWHERE)
+            self._hover(_NO_INDEX)
         return super().viewportEvent(event)
 
     def closeEditor(self, editor: QWidget, hint: QAbstractItemDelegate.EndEditHint) -> None:
@@ -129,7 +129,7 @@ class ConversationRows(QListView):
         self.clicked.connect(self._choose)
         self.activated.connect(self._choose)
         self.entered.connect(self._hover)
-        self.viewportEntered.connect(lambda: self._hover(_NOWHERE))
+        self.viewportEntered.connect(lambda: self._hover(_NO_INDEX))
         self.rows.layoutChanged.connect(self._place_button)
         self.rows.dataChanged.connect(self._place_button)
         self.verticalScrollBar().valueChanged.connect(self._place_button)
@@ -150,7 +150,7 @@ class ConversationRows(QListView):
         delete.setShortcut(QKeySequence(QKeySequence.StandardKey.Delete))
         return menu
 
-    def _mark(self, conversation_id: str) -> QModelIndex:
+    def _select_row(self, conversation_id: str) -> QModelIndex:
         index = self._index_of(conversation_id)
         if index.isValid():
             self.selectionModel().select(index, self.selectionModel().SelectionFlag.ClearAndSelect)
@@ -159,7 +159,7 @@ class ConversationRows(QListView):
         return index
 
     def _index_of(self, conversation_id: str) -> QModelIndex:
-        return self.rows.index(self.rows.row_of(conversation_id)) if conversation_id else _NOWHERE
+        return self.rows.index(self.rows.row_of(conversation_id)) if conversation_id else _NO_INDEX
 
     def _menu_row(self) -> QModelIndex:
         return self._index_of(self._menu_id)
@@ -200,7 +200,7 @@ class ConversationRows(QListView):
         if self._menu.isVisible():
             index: Index = self._menu_row()
         elif self.state() is QListView.State.EditingState:
-            index = _NOWHERE
+            index = _NO_INDEX
         elif self._hovered.isValid() or not self.hasFocus():
             index = self._hovered
         else:

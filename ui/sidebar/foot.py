@@ -6,11 +6,11 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QWidget
 
 from ui.look.controls import IconButton
 from ui.look.icons import ICON_SIZE, themed_icon
-from ui.look.sentences import literal, plain_tip, shown_keys
+from ui.look.sentences import escape_mnemonics, native_shortcut, plain_tooltip
 from ui.look.theme import SPACE_XS, ThemeSource
 
 
-class SidebarFoot(QWidget):
+class SidebarFooter(QWidget):
     """Settings with a word beside its icon; Trash, Commands and Help as icons."""
 
     def __init__(
@@ -18,9 +18,9 @@ class SidebarFoot(QWidget):
     ) -> None:
         super().__init__()
         self._themes = themes
-        self._settings = _WordButton()
+        self._settings = _TextButton()
         # With a space: Qt leaves less between an icon and its word than everything else here has.
-        self._settings.setText(" " + literal(settings.text()))
+        self._settings.setText(" " + escape_mnemonics(settings.text()))
         self._settings.setAccessibleName(settings.text())
         self._trash = IconButton(themes, "trash", self.tr("Trash"))
         self._commands = IconButton(themes, "commands", self.tr("Commands"))
@@ -30,7 +30,7 @@ class SidebarFoot(QWidget):
         row.setSpacing(SPACE_XS // 2)
         for each, action in zip(self.stops, (settings, trash, commands, helping), strict=True):
             keys = action.shortcut().toString()
-            each.setToolTip(plain_tip(f"{action.text()} ({shown_keys(keys)})" if keys else action.text()))
+            each.setToolTip(plain_tooltip(f"{action.text()} ({native_shortcut(keys)})" if keys else action.text()))
             each.clicked.connect(action.trigger)
             row.addWidget(each, int(each is self._settings))
         themes.changed.connect(self._apply_theme)
@@ -47,7 +47,7 @@ class SidebarFoot(QWidget):
         self._settings.setIconSize(QSize(side, side))
 
 
-class _WordButton(QToolButton):
+class _TextButton(QToolButton):
     """As wide as there is room, with its icon and word at the leading edge."""
 
     def __init__(self) -> None:

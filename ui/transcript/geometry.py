@@ -125,7 +125,7 @@ class Heights:
 
 
 @dataclass(frozen=True, slots=True)
-class Anchor:
+class ScrollAnchor:
     """A place that stays where it is on the screen: `offset` pixels below the top of a block of a row."""
 
     row: int

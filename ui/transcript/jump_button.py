@@ -4,7 +4,7 @@ from PySide6.QtCore import QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QEnterEvent, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
-from ui.transcript.look import Look
+from ui.transcript.look import RenderStyle
 
 _GAP = 13
 
@@ -12,7 +12,7 @@ _GAP = 13
 class JumpButton(QAbstractButton):
     """A round arrow above the lower edge of its sibling `over`; it counts what came while the person read above."""
 
-    def __init__(self, look: Look, over: QWidget, parent: QWidget) -> None:
+    def __init__(self, look: RenderStyle, over: QWidget, parent: QWidget) -> None:
         super().__init__(parent)
         self._over = over
         self._look = look
@@ -33,10 +33,10 @@ class JumpButton(QAbstractButton):
         """So many items are new."""
         if count != self._count:
             self._count = count
-            self.setAccessibleDescription(self._words() if count else "")
+            self.setAccessibleDescription(self._label() if count else "")
             self._fit()
 
-    def use(self, look: Look) -> None:
+    def set_style(self, look: RenderStyle) -> None:
         """Another theme or zoom."""
         self._look = look
         self._fit()
@@ -44,9 +44,9 @@ class JumpButton(QAbstractButton):
     def _fit(self) -> None:
         self.resize(self.sizeHint())
         self.update()
-        self.place()
+        self.reposition()
 
-    def place(self) -> None:
+    def reposition(self) -> None:
         """In the lower corner, where it covers the least of what is read."""
         room = self._over.geometry()
         self.move(room.right() - self.width() - _GAP, room.bottom() - self.height() - _GAP)
@@ -56,10 +56,10 @@ class JumpButton(QAbstractButton):
         px = self._look.px
         if not self._count:
             return QSize(px(36), px(36))
-        wide = QFontMetricsF(self._look.small).horizontalAdvance(self._words())
+        wide = QFontMetricsF(self._look.small).horizontalAdvance(self._label())
         return QSize(px(36) + int(wide) + px(12), px(36))
 
-    def _words(self) -> str:
+    def _label(self) -> str:
         return self.tr("{0} new").format(self._count)
 
     def enterEvent(self, event: QEnterEvent) -> None:
@@ -84,5 +84,5 @@ class JumpButton(QAbstractButton):
             painter.setFont(look.small)
             painter.setPen(look.color("text"))
             words = QRect(x + size + look.px(4), 0, self.width(), self.height())
-            painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, self._words())
+            painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, self._label())
         painter.end()

@@ -4,24 +4,24 @@ from PySide6.QtGui import QColor, QFont, QFontInfo, QFontMetricsF, QPixmap, QTex
 
 from ui.look.fonts import body_font, mono_font
 from ui.look.icons import pixmap
-from ui.look.theme import Reading, Theme
-from ui.transcript.markdown.inline import Style
+from ui.look.theme import ReadingStyle, Theme
+from ui.transcript.markdown.inline import SpanStyle
 
-_HEADINGS = {1: 1.55, 2: 1.3, 3: 1.14, 4: 1.0, 5: 1.0, 6: 0.95}
+_HEADING_SIZES = {1: 1.55, 2: 1.3, 3: 1.14, 4: 1.0, 5: 1.0, 6: 0.95}
 
-_AS_COMPACT = 0.55
+_COMPACT_FACTOR = 0.55
 """What is left of the room between blocks and messages."""
 
 
-class Look:
+class RenderStyle:
     """Made anew when theme, zoom or the way text is set change; what was laid out with another is laid out again.
 
     Larger text is a zoom of its own: everything in the transcript grows with its text.
     """
 
-    def __init__(self, theme: Theme, zoom: int, reading: Reading | None = None) -> None:
+    def __init__(self, theme: Theme, zoom: int, reading: ReadingStyle | None = None) -> None:
         self.theme = theme
-        self.reading = reading = reading or Reading()
+        self.reading = reading = reading or ReadingStyle()
         self._zoom = scale = zoom * reading.size / theme.base_size
         self._pixels: dict[float, int] = {}
         self.body = body_font(theme, scale, family=reading.font)
@@ -49,7 +49,7 @@ class Look:
 
     def gap(self, pixels: float) -> int:
         """The same for the room between blocks or messages: less of it where the person wants it compact."""
-        return self.px(pixels * _AS_COMPACT if self.reading.is_compact else pixels)
+        return self.px(pixels * _COMPACT_FACTOR if self.reading.is_compact else pixels)
 
     def color(self, name: str) -> QColor:
         """A colour of the theme by the name of its field, or any #rrggbb."""
@@ -62,7 +62,7 @@ class Look:
         """The font of a heading, levels 1 to 6."""
         found = self._headings.get(level)
         if found is None:
-            found = body_font(self.theme, self._zoom, _HEADINGS[level], self.reading.font)
+            found = body_font(self.theme, self._zoom, _HEADING_SIZES[level], self.reading.font)
             found.setWeight(QFont.Weight.DemiBold)
             self._headings[level] = found
         return found
@@ -85,20 +85,20 @@ class Look:
 
     def _make_format(self, style: int, base: QFont) -> QTextCharFormat:
         font = QFont(base)
-        if style & Style.CODE:
+        if style & SpanStyle.CODE:
             font = QFont(self.mono)
             font.setPointSizeF(base.pointSizeF() * 0.92)
-        if style & Style.BOLD:
+        if style & SpanStyle.BOLD:
             font.setWeight(QFont.Weight.Bold)
-        font.setItalic(bool(style & Style.ITALIC) or base.italic())
-        font.setStrikeOut(bool(style & Style.STRIKE))
+        font.setItalic(bool(style & SpanStyle.ITALIC) or base.italic())
+        font.setStrikeOut(bool(style & SpanStyle.STRIKE))
         made = QTextCharFormat()
         made.setFont(font)
-        if style & Style.LINK:
+        if style & SpanStyle.LINK:
             made.setForeground(self.color("link"))
             made.setFontUnderline(True)
-            made.setUnderlineColor(_faded(self.color("link")))
-        elif style & Style.IMAGE:
+            made.setUnderlineColor(_faded_color(self.color("link")))
+        elif style & SpanStyle.IMAGE:
             made.setForeground(self.color("muted"))
         return made
 
@@ -110,7 +110,7 @@ class Look:
         return round(max(metrics.height(), least) * factor)
 
 
-def _faded(color: QColor) -> QColor:
+def _faded_color(color: QColor) -> QColor:
     faded = QColor(color)
     faded.setAlphaF(0.45)
     return faded

@@ -10,21 +10,21 @@ from typing import Protocol
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QSize
 from PySide6.QtGui import QImage, QImageIOHandler, QImageReader, QPixmap
 
-from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSource, media_type_of
-from ui.transcript.workshop import Workshop
+from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSource, detect_media_type
+from ui.transcript.workshop import JobQueue
 
-_KEPT_BYTES = 64 * 1024 * 1024
-_ALLOWED_MB = 512
+_MAX_THUMBNAIL_BYTES = 64 * 1024 * 1024
+_DECODER_LIMIT_MB = 512
 """Of memory for one picture while it is decoded."""
 
-MOST_PIXELS = 120_000_000
+MAX_PIXELS = 120_000_000
 """Larger ones are not decoded at all: four bytes each must fit into what is allowed."""
 
-Shown = QPixmap | None
+OptionalPixmap = QPixmap | None
 """None: it cannot be read."""
 
 
-class PictureSource(Protocol):
+class ImageFiles(Protocol):
     """Where stored pictures lie."""
 
     def path_of(self, source: StoredSource) -> Path:
@@ -33,7 +33,7 @@ class PictureSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class HeldPicture:
+class InMemoryImage:
     """A picture that lies in memory only, as the bytes of its file. Those with the same key are the same."""
 
     key: str
@@ -41,60 +41,60 @@ class HeldPicture:
     data: bytes = field(repr=False, compare=False)
 
 
-Viewable = StoredSource | Base64Source | HeldPicture
+ViewableImage = StoredSource | Base64Source | InMemoryImage
 """What can be decoded here."""
 
 
-class Thumbnails:
+class ThumbnailCache:
     """Asked for a picture, it answers from its cache, or later through the callback."""
 
-    def __init__(self, pictures: PictureSource, workshop: Workshop) -> None:
+    def __init__(self, pictures: ImageFiles, workshop: JobQueue) -> None:
         self.pictures = pictures
-        self._workshop = workshop
-        self._kept: OrderedDict[tuple[str, int, int], Shown] = OrderedDict()
+        self._job_queue = workshop
+        self._cache: OrderedDict[tuple[str, int, int], OptionalPixmap] = OrderedDict()
         self._size = 0
 
-    def get(self, source: Viewable, size: QSize, then: Callable[[], None]) -> tuple[bool, Shown]:
+    def get(self, source: ViewableImage, size: QSize, then: Callable[[], None]) -> tuple[bool, OptionalPixmap]:
         """Whether it is there, and the picture. When it is not, `then` is called once it is."""
         key = (_key(source), size.width(), size.height())
-        if key in self._kept:
-            self._kept.move_to_end(key)
-            return True, self._kept[key]
-        where = place_of(source, self.pictures)
+        if key in self._cache:
+            self._cache.move_to_end(key)
+            return True, self._cache[key]
+        where = locate_image(source, self.pictures)
 
         def arrived(image: QImage) -> None:
-            self._keep(key, None if image.isNull() else QPixmap.fromImage(image))
+            self._cache_thumbnail(key, None if image.isNull() else QPixmap.fromImage(image))
             then()
 
-        self._workshop.do(("picture", *key), lambda: read_picture(where, size), arrived)
+        self._job_queue.submit(("picture", *key), lambda: decode_image(where, size), arrived)
         return False, None
 
-    def _keep(self, key: tuple[str, int, int], picture: Shown) -> None:
-        self._kept[key] = picture
-        self._size += _bytes(picture)
-        while self._size > _KEPT_BYTES and len(self._kept) > 1:
-            _, old = self._kept.popitem(last=False)
-            self._size -= _bytes(old)
+    def _cache_thumbnail(self, key: tuple[str, int, int], picture: OptionalPixmap) -> None:
+        self._cache[key] = picture
+        self._size += _pixmap_bytes(picture)
+        while self._size > _MAX_THUMBNAIL_BYTES and len(self._cache) > 1:
+            _, old = self._cache.popitem(last=False)
+            self._size -= _pixmap_bytes(old)
 
 
-def place_of(source: Viewable, pictures: PictureSource) -> Path | str | bytes:
+def locate_image(source: ViewableImage, pictures: ImageFiles) -> Path | str | bytes:
     """Where its bytes are: a file, base64, or here."""
     return pictures.path_of(source) if isinstance(source, StoredSource) else source.data
 
 
-def size_of(source: Viewable | UrlSource) -> QSize:
+def image_size(source: ViewableImage | UrlSource) -> QSize:
     """In its own pixels; an invalid size where that is not known without decoding."""
     if isinstance(source, StoredSource):
         return QSize(source.width, source.height)
     if isinstance(source, Base64Source):
         # The head of every supported format names the size; 64 KiB hold it even behind a JPEG's metadata.
-        return size_in_file(base64.b64decode(source.data[:87384]))
-    if isinstance(source, HeldPicture):
-        return size_in_file(source.data)
+        return encoded_image_size(base64.b64decode(source.data[:87384]))
+    if isinstance(source, InMemoryImage):
+        return encoded_image_size(source.data)
     return QSize()
 
 
-def size_in_file(data: bytes) -> QSize:
+def encoded_image_size(data: bytes) -> QSize:
     """Width and height as it is shown, from the head of a file."""
     device = _device(data)
     reader = _reader(device, data)
@@ -107,13 +107,13 @@ def size_in_file(data: bytes) -> QSize:
     return size.transposed() if turned else size
 
 
-def _key(source: Viewable) -> str:
-    if isinstance(source, HeldPicture):
+def _key(source: ViewableImage) -> str:
+    if isinstance(source, InMemoryImage):
         return source.key
     return source.digest if isinstance(source, StoredSource) else f"{len(source.data)}-{hash(source.data)}"
 
 
-def _bytes(picture: Shown) -> int:
+def _pixmap_bytes(picture: OptionalPixmap) -> int:
     return picture.width() * picture.height() * 4 if picture else 0
 
 
@@ -129,7 +129,7 @@ def _reader(device: QBuffer, data: bytes) -> QImageReader | None:
 
     Among those is SVG, which names further files, and Qt opens them.
     """
-    kind = media_type_of(data)
+    kind = detect_media_type(data)
     if kind is None:
         return None
     reader = QImageReader(device, QByteArray(kind.removeprefix("image/").encode()))
@@ -137,20 +137,20 @@ def _reader(device: QBuffer, data: bytes) -> QImageReader | None:
     return reader
 
 
-def bytes_of(where: Path | str | bytes) -> bytes:
+def read_image_bytes(where: Path | str | bytes) -> bytes:
     """Raises OSError and ValueError."""
     if isinstance(where, Path):
         return where.read_bytes()
     return where if isinstance(where, bytes) else base64.b64decode(where)
 
 
-def read_picture(where: Path | str | bytes, size: QSize | None = None, most: int = 0) -> QImage:
+def decode_image(where: Path | str | bytes, size: QSize | None = None, most: int = 0) -> QImage:
     """In a worker: decode to the wanted size, or to its own with at most so many pixels. Null: it cannot be read."""
     try:
-        data = bytes_of(where)
+        data = read_image_bytes(where)
     except (OSError, ValueError):
         return QImage()
-    QImageReader.setAllocationLimit(_ALLOWED_MB)
+    QImageReader.setAllocationLimit(_DECODER_LIMIT_MB)
     device = _device(data)
     reader = _reader(device, data)
     if reader is None:
@@ -158,7 +158,7 @@ def read_picture(where: Path | str | bytes, size: QSize | None = None, most: int
     reader.setAutoTransform(True)
     own = reader.size()
     pixels = own.width() * own.height()
-    if pixels > MOST_PIXELS:
+    if pixels > MAX_PIXELS:
         return QImage()
     if size is None and most and pixels > most:
         size = own * (most / pixels) ** 0.5

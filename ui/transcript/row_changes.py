@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from desktop_agent.conversation.items import Added, Change, Removed
 
 
-def number_after(index: int, changes: Sequence[Change]) -> int | None:
+def index_after(index: int, changes: Sequence[Change]) -> int | None:
     """The number that a row has after these changes; None when it is gone."""
     for change in changes:
         match change:
@@ -22,5 +22,5 @@ def number_after(index: int, changes: Sequence[Change]) -> int | None:
 
 def control_after(where: tuple[int, str], change: Change) -> tuple[int, str]:
     """A control, by its row's number and its key, after this change; (-1, "") when it is gone."""
-    row = number_after(where[0], [change]) if where[0] >= 0 else None
+    row = index_after(where[0], [change]) if where[0] >= 0 else None
     return (-1, "") if row is None else (row, where[1])

@@ -11,14 +11,14 @@ from PySide6.QtCore import QObject, Qt, Signal
 
 Result = TypeVar("Result")
 _log = logging.getLogger(__name__)
-_WAITING = 200
+_MAX_WAITING = 200
 """Jobs kept waiting. The oldest is dropped first: what was asked for last is what is being looked at."""
 
-_LINGERS = 0.3
+_IDLE_SECONDS = 0.3
 """Seconds that the thread waits for another job before it ends: to start one makes the window wait until it runs."""
 
 
-class Workshop(QObject):
+class JobQueue(QObject):
     """Jobs in, results out in the thread of this object. A job asked for twice under one key is done once."""
 
     closing = Signal()
@@ -29,15 +29,15 @@ class Workshop(QObject):
     def __init__(self) -> None:
         super().__init__()
         self._lock = threading.Lock()
-        self._news = threading.Condition(self._lock)
+        self._has_jobs = threading.Condition(self._lock)
         self._jobs: OrderedDict[Hashable, Callable[[], Any]] = OrderedDict()
-        self._hearers: dict[Hashable, list[Callable[[Any], None]]] = {}
+        self._callbacks: dict[Hashable, list[Callable[[Any], None]]] = {}
         self._results: deque[tuple[Hashable, Any]] = deque()
         self._thread: threading.Thread | None = None
         self._closed = False
-        self._arrived.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
+        self._arrived.connect(self._deliver_results, Qt.ConnectionType.QueuedConnection)
 
-    def do(self, key: Hashable, job: Callable[[], Result], then: Callable[[Result], None]) -> None:
+    def submit(self, key: Hashable, job: Callable[[], Result], then: Callable[[Result], None]) -> None:
         """Do the job elsewhere and hand its result to `then`. The job must not touch widgets.
 
         Whoever waits for a job that raises hears nothing.
@@ -45,38 +45,38 @@ class Workshop(QObject):
         with self._lock:
             if self._closed:
                 return
-            hearers = self._hearers.setdefault(key, [])
+            hearers = self._callbacks.setdefault(key, [])
             hearers.append(then)
             if len(hearers) > 1:
                 return
             self._jobs[key] = job
-            while len(self._jobs) > _WAITING:
+            while len(self._jobs) > _MAX_WAITING:
                 dropped, _ = self._jobs.popitem(last=False)
-                del self._hearers[dropped]
+                del self._callbacks[dropped]
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="transcript workshop", daemon=True)
                 self._thread.start()
             else:
-                self._news.notify()
+                self._has_jobs.notify()
 
-    def drop(self, key: Hashable) -> bool:
+    def cancel(self, key: Hashable) -> bool:
         """Do not do this job. Answers False when it is done already, or at hand: then its result is handed on."""
         with self._lock:
             if key not in self._jobs:
                 return False
-            del self._jobs[key], self._hearers[key]
+            del self._jobs[key], self._callbacks[key]
             return True
 
     def has(self, key: Hashable) -> bool:
         """Whether a result of this job is still to come."""
         with self._lock:
-            return key in self._hearers
+            return key in self._callbacks
 
     @property
     def is_busy(self) -> bool:
         """Whether somebody still waits for a result."""
         with self._lock:
-            return bool(self._hearers)
+            return bool(self._callbacks)
 
     def close(self) -> None:
         """Drop what waits; what is being done is not delivered. Waits for the job at hand."""
@@ -84,16 +84,16 @@ class Workshop(QObject):
         with self._lock:
             self._closed = True
             self._jobs.clear()
-            self._hearers.clear()
+            self._callbacks.clear()
             thread = self._thread
-            self._news.notify()
+            self._has_jobs.notify()
         if thread is not None:
             thread.join()
 
     def _work(self) -> None:
         while True:
             with self._lock:
-                self._news.wait_for(lambda: self._jobs or self._closed, _LINGERS)
+                self._has_jobs.wait_for(lambda: self._jobs or self._closed, _IDLE_SECONDS)
                 if not self._jobs:
                     self._thread = None
                     return
@@ -101,9 +101,9 @@ class Workshop(QObject):
             try:
                 result = job()
             except Exception as error:  # noqa: BLE001  whatever it is, the jobs behind it are done
-                _log.error("A job of the transcript failed: %s", _where(error))
+                _log.error("A job of the transcript failed: %s", _error_location(error))
                 with self._lock:
-                    self._hearers.pop(key, None)
+                    self._callbacks.pop(key, None)
                 continue
             with self._lock:
                 if self._closed:
@@ -112,16 +112,16 @@ class Workshop(QObject):
                 self._results.append((key, result))
             self._arrived.emit()
 
-    def _deliver(self) -> None:
+    def _deliver_results(self) -> None:
         while self._results:
             key, result = self._results.popleft()
             with self._lock:
-                hearers = self._hearers.pop(key, [])
+                hearers = self._callbacks.pop(key, [])
             for then in hearers:
                 then(result)
 
 
-def _where(error: Exception) -> str:
+def _error_location(error: Exception) -> str:
     """Its kind and the places it came through. What it says may quote the conversation, which no log may hold."""
     places = traceback.extract_tb(error.__traceback__)
     return " ".join([type(error).__name__, *(f"{place.filename}:{place.lineno}" for place in places)])

@@ -11,10 +11,10 @@ from desktop_agent.vocabulary.endpoints import Dialect, Endpoint
 from desktop_agent.vocabulary.errors import Sentence
 from ui.bridge.opening import AddressOpener
 from ui.look.controls import button, label
-from ui.look.key_field import ForSession, KeyField
+from ui.look.key_field import ApiKeyField, SessionKeyLink
 from ui.look.parts.flow_rows import FlowRows
-from ui.look.parts.server_fields import DialectBox, MirrorsEdit, ModelsField, web_address
-from ui.look.state_line import State, StateLine
+from ui.look.parts.server_fields import DialectBox, MirrorsField, ModelsField, complete_web_address
+from ui.look.state_line import Status, StatusLine
 from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
 
 TITLE_WIDTH = 110
@@ -27,7 +27,7 @@ class ServerRow(QWidget):
         super().__init__(parent)
         self._controls = QHBoxLayout()
         self._controls.setSpacing(SPACE_S)
-        self.state_line = StateLine(themes)
+        self.state_line = StatusLine(themes)
         name = label(title, "strong")
         name.setMinimumWidth(TITLE_WIDTH)
         self._line = QHBoxLayout()
@@ -44,7 +44,7 @@ class ServerRow(QWidget):
         """The controls under the title, or beside it."""
         self._line.setDirection(_direction(narrow=narrow))
 
-    def show_state(self, state: State, sentence: Sentence | str) -> None:
+    def show_state(self, state: Status, sentence: Sentence | str) -> None:
         """How connecting goes, in words."""
         self.state_line.show_state(state, sentence)
 
@@ -78,16 +78,16 @@ class CloudRow(ServerRow):
 
     def __init__(self, themes: ThemeSource, endpoint: Endpoint) -> None:
         super().__init__(themes, endpoint.title)
-        self._field = KeyField(self.tr("API key for {0}").format(endpoint.title), self.tr("Paste your API key"))
+        self._field = ApiKeyField(self.tr("API key for {0}").format(endpoint.title), self.tr("Paste your API key"))
         self._connect = button(
             self.tr("Connect"), self._field.submit, name=self.tr("Connect {0}").format(endpoint.title)
         )
-        self._for_session = ForSession(self._keep)
+        self._for_session = SessionKeyLink(self._keep)
         self._field.key_entered.connect(self.key_entered)
         controls: list[QWidget] = [self._field, self._connect]
         if endpoint.key_page:
             page, opener = endpoint.key_page, AddressOpener(self)
-            opener.failed.connect(partial(self.show_state, State.ERROR))
+            opener.failed.connect(partial(self.show_state, Status.ERROR))
             name = self.tr("Get a key for {0}").format(endpoint.title)
             get_key = button(self.tr("Get a key"), lambda: opener.open_page(page), "link", name)
             get_key.setToolTip(endpoint.key_page)
@@ -95,13 +95,13 @@ class CloudRow(ServerRow):
         self._controls.addWidget(FlowRows(controls, wide=self._field), 1)
         self._rows.addWidget(self._for_session)
 
-    def show_state(self, state: State, sentence: Sentence | str) -> None:
+    def show_state(self, state: Status, sentence: Sentence | str) -> None:
         """A key that was accepted leaves the screen."""
         super().show_state(state, sentence)
-        self._connect.setEnabled(state is not State.BUSY)
-        self._field.setEnabled(state is not State.BUSY)
-        self._for_session.setVisible(state is State.NO_KEYRING)
-        if state is State.OK:
+        self._connect.setEnabled(state is not Status.BUSY)
+        self._field.setEnabled(state is not Status.BUSY)
+        self._for_session.setVisible(state is Status.NO_KEYRING)
+        if state is Status.OK:
             self._field.clear()
 
     def _keep(self) -> None:
@@ -132,14 +132,14 @@ class CustomRow(QFrame):
         super().__init__(parent)
         self._address = QLineEdit(placeholderText="https://server.example/v1")
         self._address.setAccessibleName(self.tr("Address of the server"))
-        self._key = KeyField(self.tr("API key, if the server wants one"), self.tr("API key, if it wants one"))
+        self._key = ApiKeyField(self.tr("API key, if the server wants one"), self.tr("API key, if it wants one"))
         self._connect = button(self.tr("Connect"), self._submit, name=self.tr("Connect this address"))
         self._dialect = DialectBox()
         self._models = ModelsField()
-        self._mirrors = MirrorsEdit()
+        self._mirrors = MirrorsField()
         self._more = button(self.tr("Further addresses…"), self._open_mirrors, "link")
-        self.state_line = StateLine(themes)
-        self._for_session = ForSession(lambda: self._submit(for_session=True))
+        self.state_line = StatusLine(themes)
+        self._for_session = SessionKeyLink(lambda: self._submit(for_session=True))
         self._address.returnPressed.connect(self._submit)
         # Not `key_entered`: pasting the key must not send anything before the address is there.
         self._key.returnPressed.connect(self._submit)
@@ -165,12 +165,12 @@ class CustomRow(QFrame):
         for line in (self._line, self._second):
             line.setDirection(_direction(narrow=narrow))
 
-    def show_state(self, state: State, sentence: Sentence | str) -> None:
+    def show_state(self, state: Status, sentence: Sentence | str) -> None:
         """How connecting goes, in words."""
         self.state_line.show_state(state, sentence)
-        self._connect.setEnabled(state is not State.BUSY)
-        self._for_session.setVisible(state is State.NO_KEYRING)
-        if state is State.OK:
+        self._connect.setEnabled(state is not Status.BUSY)
+        self._for_session.setVisible(state is Status.NO_KEYRING)
+        if state is Status.OK:
             self._address.clear()
             self._key.clear()
             self._models.clear()
@@ -197,11 +197,11 @@ class CustomRow(QFrame):
         if not typed:
             self._address.setFocus()
             return
-        address = web_address(typed)
+        address = complete_web_address(typed)
         mirrors, wrong = self._mirrors.addresses()
         if address is None or wrong:
             words = self.tr("“{0}” is not a web address. It begins with https:// or http://.")
-            self.show_state(State.ERROR, words.format(wrong or typed))
+            self.show_state(Status.ERROR, words.format(wrong or typed))
             return
         server = TypedServer(address, self._dialect.dialect, mirrors, self._models.models)
         submitted = self.submitted_for_session if for_session else self.submitted

@@ -16,7 +16,7 @@ Not translated: they are what is sent, and the demo knows these words only.
 """
 
 
-class Starters(QWidget):
+class StarterMessages(QWidget):
     """One button for each message; a click sends it."""
 
     chosen = Signal(str)

@@ -14,15 +14,15 @@ from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.requests import ModelInfo
 from ui.look.controls import IconButton, button, label
 from ui.look.icons import pixmap
-from ui.look.parts.words_and_buttons import WordsAndButtons
-from ui.look.state_line import State
+from ui.look.parts.words_and_buttons import TextWithButtons
+from ui.look.state_line import Status
 from ui.look.theme import READING_WIDTH, SPACE_L, SPACE_M, SPACE_S, SPACE_XL, SPACE_XS, ThemeSource
 from ui.welcome.server_rows import CloudRow, CustomRow, LocalRow, ServerRow
 
-NARROW = 520
+NARROW_WIDTH = 520
 
 
-class FoundServer(Protocol):
+class LocalServer(Protocol):
     """A local server and its models; None where nobody answered."""
 
     @property
@@ -36,7 +36,7 @@ class FoundServer(Protocol):
         ...
 
 
-class Welcome(QScrollArea):
+class WelcomePage(QScrollArea):
     """Says what the person wants to connect to; the shell does it and answers with `set_endpoint_state`."""
 
     local_chosen = Signal(str)
@@ -70,11 +70,11 @@ class Welcome(QScrollArea):
         self._escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self)
         self._escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         self._escape.activated.connect(self.back_requested)
-        self.set_way_back(is_there=False)
+        self.set_back_button(is_there=False)
         self._custom.submitted.connect(self.custom_submitted)
         self._custom.submitted_for_session.connect(self.custom_session_submitted)
 
-    def set_way_back(self, *, is_there: bool) -> None:
+    def set_back_button(self, *, is_there: bool) -> None:
         """Offer the way back to a conversation, where one is open behind this page."""
         self._back.setVisible(is_there)
         self._escape.setEnabled(is_there)
@@ -82,7 +82,7 @@ class Welcome(QScrollArea):
             self._title.setText(self.tr("Connect a model"))
             self._words.setText(self.tr("Your conversations stay as they are."))
 
-    def set_local_servers(self, found: Sequence[FoundServer]) -> None:
+    def set_local_servers(self, found: Sequence[LocalServer]) -> None:
         """What answers on this computer."""
         self._searching.hide()
         for row in self._local_rows.values():
@@ -101,7 +101,7 @@ class Welcome(QScrollArea):
     def set_endpoint_state(self, endpoint_id: str, state: str, sentence: Sentence | str = "") -> None:
         """How connecting goes: idle, busy, ok, error or no_keyring. An unknown id is the address typed in."""
         row: ServerRow | CustomRow | None = self._cloud_rows.get(endpoint_id) or self._local_rows.get(endpoint_id)
-        (row or self._custom).show_state(State(state), sentence)
+        (row or self._custom).show_state(Status(state), sentence)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """In a narrow window the controls of a row stand under its title."""
@@ -113,7 +113,7 @@ class Welcome(QScrollArea):
 
     @property
     def _is_narrow(self) -> bool:
-        return self.viewport().width() < NARROW * self._themes.zoom // 100
+        return self.viewport().width() < NARROW_WIDTH * self._themes.zoom // 100
 
     def _refresh(self) -> None:
         self._searching.show()
@@ -225,5 +225,5 @@ class Welcome(QScrollArea):
         row = QHBoxLayout(card)
         row.setContentsMargins(SPACE_L, SPACE_S, SPACE_L, SPACE_S)
         demo = button(self.tr("Try the demo"), self.demo_requested.emit, "primary")
-        row.addWidget(WordsAndButtons(label(words, "muted", wrap=True), (demo,)))
+        row.addWidget(TextWithButtons(label(words, "muted", wrap=True), (demo,)))
         return card

@@ -7,17 +7,17 @@ from time import monotonic
 from typing import Any, Literal
 
 from desktop_agent.agent.budget import Budget
-from desktop_agent.agent.calls.call import Call
-from desktop_agent.agent.calls.judging.again import Again
-from desktop_agent.agent.calls.judging.asking import Asking, needs_a_person
-from desktop_agent.agent.calls.judging.gates import Gates
-from desktop_agent.agent.calls.left_over import LeftOver
-from desktop_agent.agent.calls.running.broken_off import words_of_stop
-from desktop_agent.agent.calls.running.execution import Execution
-from desktop_agent.agent.calls.running.start import Start
-from desktop_agent.agent.calls.schedule import Schedule
-from desktop_agent.agent.calls.scope import Scope
-from desktop_agent.agent.surroundings import Surroundings
+from desktop_agent.agent.calls.call import ToolExecution
+from desktop_agent.agent.calls.judging.again import Reevaluation
+from desktop_agent.agent.calls.judging.asking import ApprovalFlow, needs_approval
+from desktop_agent.agent.calls.judging.gates import ToolGate
+from desktop_agent.agent.calls.left_over import RecoveredCalls
+from desktop_agent.agent.calls.running.broken_off import stop_text
+from desktop_agent.agent.calls.running.execution import ToolRunner
+from desktop_agent.agent.calls.running.start import PreflightCheck
+from desktop_agent.agent.calls.schedule import ToolScheduler
+from desktop_agent.agent.calls.scope import BatchContext
+from desktop_agent.agent.surroundings import RunContext
 from desktop_agent.vocabulary.blocks import Outcome, ToolResult, ToolUse
 from desktop_agent.vocabulary.conduct.limits import Limits
 from desktop_agent.vocabulary.engine_events import LimitReached, ToolCallPending
@@ -28,68 +28,68 @@ _NOT_STARTED: dict[Outcome, str] = {
     Outcome.LIMIT: "The call was not run: a limit was reached.",
 }
 _LOST = "The program ended while this call was running. Whether it took effect is not known; it is not run again."
-_TWICE = "Not run: an earlier call of the same answer has the same id. Call again."
+_DUPLICATE_ID = "Not run: an earlier call of the same answer has the same id. Call again."
 _TOO_MANY = "Not run: at most {most:,} calls of one answer are. Call again with fewer at once."
 # So many calls are announced before others have their turn on the event loop.
-_AT_ONCE = 100
+_YIELD_EVERY = 100
 
 
-class RoundEnd(StrEnum):
+class BatchEnd(StrEnum):
     """Why the round ended: every call has its result, or it was stopped."""
 
     ANSWERED = "answered"
     STOPPED = "stopped"
 
 
-class CallRound:
+class ToolBatch:
     """The calls of one answer. `run` works through them; `close` answers what is still open, whatever happened."""
 
     def __init__(
         self,
         uses: Sequence[ToolUse],
-        around: Surroundings,
+        around: RunContext,
         budget: Budget,
         limits: Limits,
-        left: LeftOver | None = None,
+        left: RecoveredCalls | None = None,
     ) -> None:
-        calls = [Call(use, around.tools.get(use.name), use.input) for use in uses]
-        self._scope = Scope(calls, around, budget, limits)
+        calls = [ToolExecution(use, around.tools.get(use.name), use.input) for use in uses]
+        self._scope = BatchContext(calls, around, budget, limits)
         self._scope.stop = self.stop
-        self._left = left
-        self._calls: dict[str, Call] = {}
-        self._asking: Asking | None = None
+        self._recovered = left
+        self._calls: dict[str, ToolExecution] = {}
+        self._approvals: ApprovalFlow | None = None
         for call in calls:
-            self._take_up(call)
+            self._register(call)
 
     @property
     def count(self) -> int:
         """How many calls there are."""
         return len(self._scope.calls)
 
-    async def run(self) -> RoundEnd:
+    async def run(self) -> BatchEnd:
         """Answer every call. Ends soon after a cancel, whatever the tools do."""
         scope = self._scope
         if scope.is_closed:
-            return RoundEnd.STOPPED
+            return BatchEnd.STOPPED
         scope.begin()
-        gates = Gates(scope)
-        self._asking = asking = Asking(scope)
-        again = Again(scope, gates, asking)
-        asking.suspicion_lifted = again.standing_changed
-        schedule = Schedule(scope, asking, Execution(scope, Start(scope, gates)))
-        scope.around.standing.on_change(again.standing_changed)
+        gates = ToolGate(scope)
+        self._approvals = asking = ApprovalFlow(scope)
+        again = Reevaluation(scope, gates, asking)
+        asking.on_suspicion_lifted = again.policy_changed
+        schedule = ToolScheduler(scope, asking, ToolRunner(scope, PreflightCheck(scope, gates)))
+        scope.context.permission_policy.on_change(again.policy_changed)
         try:
-            await self._judge(gates, asking, again)
+            await self._evaluate(gates, asking, again)
             await schedule.run()
         except BaseException:
             self.stop()
             raise
         finally:
-            scope.around.standing.off_change(again.standing_changed)
-            await self._come_to_rest(again)
+            scope.context.permission_policy.off_change(again.policy_changed)
+            await self._wait_for_tasks(again)
         if scope.trouble is not None:
             raise scope.trouble
-        return RoundEnd.STOPPED if scope.is_closed else RoundEnd.ANSWERED
+        return BatchEnd.STOPPED if scope.is_closed else BatchEnd.ANSWERED
 
     def stop(self) -> None:
         """Start nothing more, take back what a person is asked, and signal the tools. Idempotent."""
@@ -97,7 +97,7 @@ class CallRound:
             return
         self._scope.is_closed = True
         for call in self._scope.calls:
-            _signal(call)
+            _cancel_work(call)
         for call in self._scope.calls:
             self._withdraw(call)
 
@@ -107,12 +107,12 @@ class CallRound:
         if call is None or not call.is_open:
             return False
         call.is_stopped = True
-        _signal(call)
+        _cancel_work(call)
         self._withdraw(call)
-        if call.ended is not None:
-            self._scope.finish(call, call.ended, _seconds(call))
-        elif not call.is_running and not call.is_settling:
-            self._scope.answer(call, Outcome.CANCELLED, words_of_stop(call))
+        if call.fallback_result is not None:
+            self._scope.finish(call, call.fallback_result, _elapsed(call))
+        elif not call.is_running and not call.is_finishing:
+            self._scope.answer(call, Outcome.CANCELLED, stop_text(call))
         return True
 
     def close(self, outcome: Literal[Outcome.CANCELLED, Outcome.LIMIT]) -> list[ToolResult]:
@@ -121,59 +121,59 @@ class CallRound:
         for call in self._scope.calls:
             if call.is_lost:
                 self._scope.answer(call, Outcome.UNKNOWN, _LOST)
-            elif call.ended is not None:
-                self._scope.finish(call, call.ended, _seconds(call))
+            elif call.fallback_result is not None:
+                self._scope.finish(call, call.fallback_result, _elapsed(call))
             elif call.is_open:
-                why = _NOT_STARTED[outcome] if call.began_at is None else words_of_stop(call)
-                self._scope.answer(call, outcome, why, _seconds(call))
+                why = _NOT_STARTED[outcome] if call.started_at is None else stop_text(call)
+                self._scope.answer(call, outcome, why, _elapsed(call))
         self._scope.end()
         return [call.result for call in self._scope.calls if call.result is not None]
 
-    def _take_up(self, call: Call) -> None:
+    def _register(self, call: ToolExecution) -> None:
         """Results pair with calls by id: a second call of the same id is answered for itself, and not told of."""
         if call.use.id in self._calls:
-            call.is_told = False
-            self._scope.answer(call, Outcome.FAILED, _TWICE)
+            call.is_reported = False
+            self._scope.answer(call, Outcome.FAILED, _DUPLICATE_ID)
             return
         self._calls[call.use.id] = call
-        if self._left is not None:
-            self._left.note(call)
+        if self._recovered is not None:
+            self._recovered.apply_to(call)
 
-    def _withdraw(self, call: Call) -> None:
-        if self._asking is not None:
-            self._asking.withdraw(call)
+    def _withdraw(self, call: ToolExecution) -> None:
+        if self._approvals is not None:
+            self._approvals.withdraw(call)
 
-    async def _judge(self, gates: Gates, asking: Asking, again: Again) -> None:
+    async def _evaluate(self, gates: ToolGate, asking: ApprovalFlow, again: Reevaluation) -> None:
         scope = self._scope
         await self._announce()
         for call in scope.calls:
             if call.is_open and not scope.is_closed:
-                await self._in_tasks([call], gates.enter)
-        await self._in_tasks([call for call in scope.calls if needs_a_person(call, call.verdict)], asking.prepare)
+                await self._run_in_tasks([call], gates.pass_through)
+        await self._run_in_tasks([call for call in scope.calls if needs_approval(call, call.verdict)], asking.prepare)
         if scope.is_closed:
             return
-        asking.open_together(scope.calls)
+        asking.request_all(scope.calls)
         for call in scope.calls:
-            call.is_gated = True
-        if any(call.is_open and call.judged_at != scope.version for call in scope.calls):
-            again.standing_changed()
+            call.has_passed_gates = True
+        if any(call.is_open and call.evaluated_version != scope.version for call in scope.calls):
+            again.policy_changed()
 
     async def _announce(self) -> None:
         """Every call is told of before the first is judged; of those that never run, also the end."""
         scope, most = self._scope, self._scope.limits.calls_per_turn
-        path, left = scope.around.agent_path, self._left
+        path, left = scope.context.agent_path, self._recovered
         for position, call in enumerate(self._calls.values(), start=1):
-            if call.is_open and (left is None or not left.knows(call)):
+            if call.is_open and (left is None or not left.has_record_of(call)):
                 tool_class = call.tool.tool_class if call.tool else ToolClass.MUTATING
                 scope.emit(ToolCallPending(call.use.id, call.use.name, call.use.input, tool_class, path))
-            if position % _AT_ONCE == 0:
+            if position % _YIELD_EVERY == 0:
                 await asyncio.sleep(0)
         for call in self._calls.values():
             if call.is_lost:
                 scope.answer(call, Outcome.UNKNOWN, _LOST)
-        await self._leave_out([call for call in scope.calls[most:] if call.is_open])
+        await self._reject_excess([call for call in scope.calls[most:] if call.is_open])
 
-    async def _leave_out(self, calls: Sequence[Call]) -> None:
+    async def _reject_excess(self, calls: Sequence[ToolExecution]) -> None:
         """What is too much for one answer."""
         if not calls or self._scope.is_closed:
             return
@@ -181,25 +181,27 @@ class CallRound:
         why = _TOO_MANY.format(most=self._scope.limits.calls_per_turn)
         for position, call in enumerate(calls, start=1):
             self._scope.answer(call, Outcome.LIMIT, why)
-            if position % _AT_ONCE == 0:
+            if position % _YIELD_EVERY == 0:
                 await asyncio.sleep(0)
 
-    async def _in_tasks(self, calls: Sequence[Call], work: Callable[[Call], Coroutine[Any, Any, None]]) -> None:
+    async def _run_in_tasks(
+        self, calls: Sequence[ToolExecution], work: Callable[[ToolExecution], Coroutine[Any, Any, None]]
+    ) -> None:
         """Each in a task of its own, so that one call can be stopped and the round goes on."""
         with self._scope.clock.working():
             for call in calls:
                 is_wanted = call.is_open and not self._scope.is_closed
-                call.doing = self._scope.spawn(work(call)) if is_wanted else None
-            tasks = [call.doing for call in calls if call.doing is not None]
+                call.task = self._scope.spawn(work(call)) if is_wanted else None
+            tasks = [call.task for call in calls if call.task is not None]
             if tasks:
                 await asyncio.wait(tasks)
 
-    async def _come_to_rest(self, again: Again) -> None:
+    async def _wait_for_tasks(self, again: Reevaluation) -> None:
         """Leave no task behind but those of tools that had their grace."""
         scope, clock = self._scope, asyncio.get_running_loop().time
         end = clock() + scope.grace
-        again.end()
-        while (tasks := scope.tasks | scope.fence.inside) and (left := end - clock()) > 0:
+        again.cancel()
+        while (tasks := scope.tasks | scope.supervisor.unfinished) and (left := end - clock()) > 0:
             try:
                 await asyncio.wait(tasks, timeout=left)
             except asyncio.CancelledError:
@@ -207,13 +209,13 @@ class CallRound:
                 self.stop()
 
 
-def _seconds(call: Call) -> float:
-    return 0.0 if call.began_at is None else monotonic() - call.began_at
+def _elapsed(call: ToolExecution) -> float:
+    return 0.0 if call.started_at is None else monotonic() - call.started_at
 
 
-def _signal(call: Call) -> None:
+def _cancel_work(call: ToolExecution) -> None:
     """Whatever is done for the call just now is to end."""
     if call.is_running:
-        call.halt()
-    elif call.doing is not None and call.doing is not asyncio.current_task():
-        call.doing.cancel()
+        call.cancel_tool()
+    elif call.task is not None and call.task is not asyncio.current_task():
+        call.task.cancel()

@@ -19,15 +19,15 @@ class WorkClock:
     def working(self) -> Generator[None]:
         """A call is judged, or runs."""
         self._working += 1
-        self._look()
+        self._update()
         try:
             yield
         finally:
             self._working -= 1
-            self._look()
+            self._update()
 
     @contextmanager
-    def handing_on(self) -> Generator[None]:
+    def delegating(self) -> Generator[None]:
         """A specialist has a call; its own run says whether it works or waits."""
         self.begin_waiting()
         try:
@@ -38,18 +38,18 @@ class WorkClock:
     def begin_waiting(self) -> None:
         """A person is asked about one more call."""
         self._waiting += 1
-        self._look()
+        self._update()
 
     def end_waiting(self) -> None:
         """That was decided, or taken back."""
         self._waiting -= 1
-        self._look()
+        self._update()
 
-    def _look(self) -> None:
+    def _update(self) -> None:
         stands_still = self._waiting > 0 and self._working == 0
         if stands_still and self._pause is None:
             self._pause = ExitStack()
-            self._pause.enter_context(self._budget.pausing())
+            self._pause.enter_context(self._budget.paused())
         elif not stands_still and self._pause is not None:
             pause, self._pause = self._pause, None
             pause.close()

@@ -18,7 +18,7 @@ QUESTION_LIMIT = 4_000
 CHOICE_LIMIT = 500
 CHOICES_LIMIT = 20
 # The tool ends its own waiting; the schedule's time limit must not come first.
-_SLACK = 30.0
+_TIMEOUT_SLACK = 30.0
 _DESCRIPTION = (
     "Ask the person a question and wait for the answer. Use it when you cannot go on without a decision that is "
     "theirs; do not ask what you can find out yourself. Nobody may be there to answer."
@@ -70,13 +70,13 @@ def ask_user(
             )
         question = broker.ask(wanted.question, wanted.choices, several=wanted.several, free_text=wanted.free_text)
         try:
-            tell(_asked(question))
+            tell(_asked_event(question))
             with waiting():
-                is_over = await _is_over(question, timeout)
+                is_over = await _has_timed_out(question, timeout)
         finally:
             broker.withdraw(question.question_id)
-            tell(QuestionAnswered(question.question_id, _joined(question)))
-        return (Text(text=_told(question, timeout if is_over else None)),)
+            tell(QuestionAnswered(question.question_id, _joined_answer(question)))
+        return (Text(text=_answer_text(question, timeout if is_over else None)),)
 
     return Tool(
         name="ask_user",
@@ -84,11 +84,11 @@ def ask_user(
         schema=ModelSchema(AskUserInput),
         run=run,
         tool_class=ToolClass.READ_ONLY,
-        timeout=timeout + _SLACK,
+        timeout=timeout + _TIMEOUT_SLACK,
     )
 
 
-async def _is_over(question: Question, seconds: float) -> bool:
+async def _has_timed_out(question: Question, seconds: float) -> bool:
     """Wait for the end of the question; whether the time ran out first."""
     try:
         async with asyncio.timeout(seconds):
@@ -98,19 +98,19 @@ async def _is_over(question: Question, seconds: float) -> bool:
     return False
 
 
-def _asked(question: Question) -> QuestionAsked:
+def _asked_event(question: Question) -> QuestionAsked:
     return QuestionAsked(
         question.question_id, question.question, question.choices, question.several, question.free_text
     )
 
 
-def _joined(question: Question) -> str | None:
+def _joined_answer(question: Question) -> str | None:
     return None if question.given is None else "\n".join(question.given)
 
 
-def _told(question: Question, waited: float | None) -> str:
+def _answer_text(question: Question, waited: float | None) -> str:
     # Also when the time ran out in the very moment in which the answer was taken.
-    answer = _joined(question)
+    answer = _joined_answer(question)
     if answer is not None:
         return f"The person answered:\n{answer}"
     why = "The question was withdrawn." if waited is None else f"The person did not answer within {waited:g} seconds."

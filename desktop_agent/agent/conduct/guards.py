@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from desktop_agent.permissions.foreign_messages import ShownHistory
-from desktop_agent.tools.foreign_code import Fault, contained
+from desktop_agent.permissions.foreign_messages import HistoryCopy
+from desktop_agent.tools.foreign_code import Fault, call_foreign
 from desktop_agent.vocabulary.conduct.guards import (
     Guard,
     GuardAbort,
@@ -26,8 +26,8 @@ from desktop_agent.vocabulary.provider_events import StopReason
 _log = logging.getLogger(__name__)
 
 # What a guard gets to end after it was told to, in seconds; one that ignores it is left behind.
-GRACE = 0.5
-Tell = Callable[[EngineEvent], None]
+CANCEL_GRACE = 0.5
+EmitEvent = Callable[[EngineEvent], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Guards:
     def __init__(
         self,
         guards: Iterable[Guard] = (),
-        tell: Tell = lambda _event: None,
+        tell: EmitEvent = lambda _event: None,
         *,
         seconds: float = 60.0,
     ) -> None:
@@ -90,7 +90,7 @@ class Guards:
         history: Sequence[Message],
         stop_reason: StopReason | None,
         turns: int,
-        told: Tell | None = None,
+        told: EmitEvent | None = None,
     ) -> GuardOutcome:
         """Ask all guards of this moment, one after the other. Abort goes over stop, stop over continue.
 
@@ -98,13 +98,13 @@ class Guards:
         of them makes this raise.
         """
         tell = told or self._tell
-        shown = ShownHistory(tuple(history))
+        shown = HistoryCopy(tuple(history))
         wishes: list[tuple[Guard, GuardVerdict]] = []
         for guard in self.list():
             if guard.at != at or not self._has(guard):
                 continue
-            asked = partial(self._asked, guard, shown, stop_reason, turns)
-            verdict = await self._bounded(guard, asked, tell)
+            asked = partial(self._ask, guard, shown, stop_reason, turns)
+            verdict = await self._ask_within_time(guard, asked, tell)
             if self._has(guard):
                 wishes.append((guard, verdict))
         return self._strictest(wishes, tell)
@@ -112,29 +112,29 @@ class Guards:
     def _has(self, guard: Guard) -> bool:
         return self._guards.get(guard.name) is guard
 
-    async def _asked(
-        self, guard: Guard, shown: ShownHistory, stop_reason: StopReason | None, turns: int
-    ) -> GuardVerdict:
+    async def _ask(self, guard: Guard, shown: HistoryCopy, stop_reason: StopReason | None, turns: int) -> GuardVerdict:
         iteration = self._iterations.get(guard.name, 0)
-        return _checked(await guard.check(GuardMoment(await shown.copied(), stop_reason, iteration, turns)))
+        return _validated_verdict(await guard.check(GuardMoment(await shown.copied(), stop_reason, iteration, turns)))
 
-    async def _bounded(self, guard: Guard, asked: Callable[[], Awaitable[GuardVerdict]], tell: Tell) -> GuardVerdict:
+    async def _ask_within_time(
+        self, guard: Guard, asked: Callable[[], Awaitable[GuardVerdict]], tell: EmitEvent
+    ) -> GuardVerdict:
         """Its verdict, in its time. Whatever it does instead, it must not end the run: it is removed."""
-        made = await _within(asked, self._seconds)
+        made = await _run_within(asked, self._seconds)
         if not isinstance(made, Fault):
             return made
-        if isinstance(made.error, _NoVerdict):
-            self._drop(guard, str(made.error), tell)
+        if isinstance(made.error, _InvalidVerdict):
+            self._remove_and_report(guard, str(made.error), tell)
             return GuardPass()
         _log.error("guard %s failed: %s", guard.name, made.trace)
         # The text of a foreign exception may hold anything; only our own sentences go to the person.
-        self._drop(guard, made.said or f"It failed with {made.kind}.", tell)
+        self._remove_and_report(guard, made.message or f"It failed with {made.kind}.", tell)
         return GuardPass()
 
-    def _strictest(self, wishes: "Sequence[tuple[Guard, GuardVerdict]]", tell: Tell) -> GuardOutcome:
+    def _strictest(self, wishes: "Sequence[tuple[Guard, GuardVerdict]]", tell: EmitEvent) -> GuardOutcome:
         aborts = [(guard, verdict) for guard, verdict in wishes if isinstance(verdict, GuardAbort)]
         for guard, verdict in aborts:
-            self._drop(guard, verdict.reason, tell)
+            self._remove_and_report(guard, verdict.reason, tell)
         if aborts:
             return GuardOutcome("abort", guard_name=aborts[0][0].name)
         for guard, verdict in wishes:
@@ -143,7 +143,7 @@ class Guards:
         prompts = [
             (guard.name, verdict.prompt)
             for guard, verdict in wishes
-            if isinstance(verdict, GuardContinue) and self._counted(guard, tell)
+            if isinstance(verdict, GuardContinue) and self._count_iteration(guard, tell)
         ]
         if not prompts:
             return GuardOutcome()
@@ -151,27 +151,29 @@ class Guards:
             "continue", "\n\n".join(prompt for _, prompt in prompts), ", ".join(name for name, _ in prompts)
         )
 
-    def _counted(self, guard: Guard, tell: Tell) -> bool:
+    def _count_iteration(self, guard: Guard, tell: EmitEvent) -> bool:
         # Counts stay when a guard is removed: one that is added again under its name in the same run gets no new ones.
         iteration = self._iterations.get(guard.name, 0) + 1
         if iteration > guard.max_iterations:
-            self._drop(guard, f"It has made the agent go on {guard.max_iterations} times, which is its limit.", tell)
+            self._remove_and_report(
+                guard, f"It has made the agent go on {guard.max_iterations} times, which is its limit.", tell
+            )
             return False
         self._iterations[guard.name] = iteration
         tell(ContinuationInjected(guard.name, iteration))
         return True
 
-    def _drop(self, guard: Guard, reason: str, tell: Tell) -> None:
+    def _remove_and_report(self, guard: Guard, reason: str, tell: EmitEvent) -> None:
         if self._has(guard):
             del self._guards[guard.name]
         tell(GuardAborted(guard.name, reason))
 
 
-class _NoVerdict(Exception):
+class _InvalidVerdict(Exception):
     """The guard said nothing that counts; the text is for the person."""
 
 
-def _checked(verdict: object) -> GuardVerdict:
+def _validated_verdict(verdict: object) -> GuardVerdict:
     """As our own; of its words nothing but the words. Raises _NoVerdict."""
     match verdict:
         case None | GuardPass():
@@ -183,23 +185,23 @@ def _checked(verdict: object) -> GuardVerdict:
         case GuardContinue(prompt=str(prompt)):
             words = str.__str__(prompt)
         case _:
-            raise _NoVerdict("It answered with something that is no verdict.")
+            raise _InvalidVerdict("It answered with something that is no verdict.")
     if not words.strip():
-        raise _NoVerdict("It wanted the agent to go on without a prompt.")
+        raise _InvalidVerdict("It wanted the agent to go on without a prompt.")
     return GuardContinue(words)
 
 
-async def _within(asked: Callable[[], Awaitable[GuardVerdict]], seconds: float) -> GuardVerdict | Fault:
+async def _run_within(asked: Callable[[], Awaitable[GuardVerdict]], seconds: float) -> GuardVerdict | Fault:
     # A task of its own, because a guard that swallows its cancellation would hold up a plain timeout for ever.
-    task = asyncio.create_task(contained(asked))
+    task = asyncio.create_task(call_foreign(asked))
     try:
         done, _ = await asyncio.wait({task}, timeout=seconds)
         if not done:
-            return Fault(_NoVerdict(f"It gave no answer within {seconds:g} seconds."))
+            return Fault(_InvalidVerdict(f"It gave no answer within {seconds:g} seconds."))
     finally:
         if not task.done():
             task.cancel()
-            await asyncio.wait({task}, timeout=GRACE)
+            await asyncio.wait({task}, timeout=CANCEL_GRACE)
     if task.cancelled():
-        return Fault(_NoVerdict("It was cancelled from within."))
+        return Fault(_InvalidVerdict("It was cancelled from within."))
     return task.result()

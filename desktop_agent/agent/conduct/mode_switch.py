@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from weakref import WeakSet
 
-from desktop_agent.permissions.standing import Standing
+from desktop_agent.permissions.standing import PermissionPolicy
 from desktop_agent.vocabulary.conduct.conduct_events import Authority, ModeChanged, ModeChangeRequested
-from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, Mode, in_place_of
+from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, Mode, fallback_mode
 from desktop_agent.vocabulary.engine_events import EngineEvent
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed, WrongUse
 from desktop_agent.vocabulary.messages import now
@@ -34,25 +34,25 @@ class ModeSwitch:
 
     def __init__(
         self,
-        standing: Standing,
+        standing: PermissionPolicy,
         offered: Callable[[], Iterable[Mode]] = lambda: BUILT_IN_MODES,
         tell: Callable[[EngineEvent], None] = lambda _event: None,
         gone: Mode | None = None,
     ) -> None:
         self._standing = standing
-        self._gone = gone
+        self._removed_mode = gone
         self._offered = offered
-        self._known = frozenset(self._modes)
-        if len(self._known) < len(self.modes):
+        self._known_names = frozenset(self._modes_by_name)
+        if len(self._known_names) < len(self.modes):
             raise WrongUse("Two modes have the same name.", "Give each mode a name of its own.")
         self._tell = tell
         self._request: ModeRequest | None = None
-        self._below: WeakSet[ModeSwitch] = WeakSet()
+        self._nested_switches: WeakSet[ModeSwitch] = WeakSet()
 
-    def nested(self, standing: Standing, tell: Callable[[EngineEvent], None]) -> "ModeSwitch":
+    def nested(self, standing: PermissionPolicy, tell: Callable[[EngineEvent], None]) -> "ModeSwitch":
         """For an agent that this one starts, with the same modes to choose from."""
-        below = ModeSwitch(standing, self._offered, tell, self._gone if standing.mode == self.current else None)
-        self._below.add(below)
+        below = ModeSwitch(standing, self._offered, tell, self._removed_mode if standing.mode == self.current else None)
+        self._nested_switches.add(below)
         return below
 
     @property
@@ -66,9 +66,9 @@ class ModeSwitch:
         return tuple(self._offered())
 
     @property
-    def gone(self) -> Mode | None:
+    def removed_mode(self) -> Mode | None:
         """The removed mode of which the rest holds; None where what holds can be chosen, or came in its place."""
-        return self._gone
+        return self._removed_mode
 
     @property
     def requested(self) -> ModeRequest | None:
@@ -82,21 +82,21 @@ class ModeSwitch:
 
     def set_by_person(self, name: str) -> None:
         """Apply at once, to every call that has not started; a request of the agent is void. Raises WrongUse."""
-        mode = self._modes.get(name)
+        mode = self._modes_by_name.get(name)
         if mode is None:
             raise WrongUse(Sentence("There is no mode “{name}”.", {"name": name[:80]}), "Choose one of the modes.")
         if mode != self.current:
             self._request = None
             self._change(mode, "person")
         else:
-            self._gone = None
+            self._removed_mode = None
             self.cancel_request()
 
     def request_by_agent(self, name: str) -> None:
         """Note the agent's wish; a newer one replaces it. Raises ToolFailed where it must not be granted."""
-        mode = self._modes.get(name)
+        mode = self._modes_by_name.get(name)
         if mode is None:
-            known = ", ".join(self._modes)
+            known = ", ".join(self._modes_by_name)
             raise ToolFailed(f"There is no mode “{name[:80]}”.", f"Choose one of: {known}.")
         if mode == self.current:
             raise ToolFailed(f"The mode is “{name}” already.", "Go on.")
@@ -114,37 +114,37 @@ class ModeSwitch:
             self._tell(ModeChanged(self.current.name, self.current.name, "person"))
         return request is not None
 
-    def follow(self) -> Mode | None:
+    def refresh_modes(self) -> Mode | None:
         """The modes that can be chosen are others now, by the person's will: make what holds be as they say, at once.
 
         One that was changed holds as it is now. One that held and is gone is the answer, and something holds that lets
-        no more happen, until the person chooses; see `in_place_of`. What the agent asked for is void if it is gone.
+        no more happen, until the person chooses; see `fallback_mode`. What the agent asked for is void if it is gone.
         """
-        modes, held = self._modes, self.current
-        was_known, self._known = held.name in self._known, frozenset(modes)
+        modes, held = self._modes_by_name, self.current
+        was_known, self._known_names = held.name in self._known_names, frozenset(modes)
         if self._request is not None and self._request.to_mode not in modes:
             self.cancel_request()
-        is_lost = was_known and self._gone is None and held.name not in modes
-        now = in_place_of(held) if is_lost else self._as_now(held, modes)
+        is_lost = was_known and self._removed_mode is None and held.name not in modes
+        now = fallback_mode(held) if is_lost else self._current_definition(held, modes)
         if now.name != held.name:
             self._change(now, "person")
         elif now != held:
             self._standing.set_mode(now)
         if is_lost and now.name == held.name:
-            self._gone = held
-        for each in tuple(self._below):
-            each.follow()
+            self._removed_mode = held
+        for each in tuple(self._nested_switches):
+            each.refresh_modes()
         return held if is_lost else None
 
-    def _as_now(self, held: Mode, modes: dict[str, Mode]) -> Mode:
-        if self._gone is None:
+    def _current_definition(self, held: Mode, modes: dict[str, Mode]) -> Mode:
+        if self._removed_mode is None:
             return modes.get(held.name, held)
-        if modes.get(held.name) != self._gone:
+        if modes.get(held.name) != self._removed_mode:
             return held
-        back, self._gone = self._gone, None
+        back, self._removed_mode = self._removed_mode, None
         return back
 
-    def at_turn_edge(self) -> None:
+    def at_turn_boundary(self) -> None:
         """Between two turns: announce what the agent asked for; apply what was announced at the edge before."""
         request = self._request
         if request is None:
@@ -154,15 +154,15 @@ class ModeSwitch:
             self._tell(ModeChangeRequested(request.from_mode, request.to_mode, request.requested_at))
             return
         self._request = None
-        mode = self._modes.get(request.to_mode, self.current)
+        mode = self._modes_by_name.get(request.to_mode, self.current)
         self._change(self.current if _is_wider(mode, self.current) else mode, "agent")
 
     @property
-    def _modes(self) -> dict[str, Mode]:
+    def _modes_by_name(self) -> dict[str, Mode]:
         return {mode.name: mode for mode in self._offered()}
 
     def _change(self, mode: Mode, authority: Authority) -> None:
-        before, self._gone = self.current, None
+        before, self._removed_mode = self.current, None
         if mode != before:
             self._standing.set_mode(mode)
         self._tell(ModeChanged(before.name, mode.name, authority))

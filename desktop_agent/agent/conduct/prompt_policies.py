@@ -68,7 +68,7 @@ class PromptPolicies:
         return tuple(policy for policy in self._policies.values() if policy.scope == "persistent")
 
     def for_turn(self, turn_id: str, *, mode: str, tools: frozenset[str], prompt: str) -> tuple[PromptPolicy, ...]:
-        """What applies to this turn, in order. Nothing is used up before the turn has its answer: see `use_up`.
+        """What applies to this turn, in order. Nothing is used up before the turn has its answer: see `mark_used`.
 
         `mode` is the name of the one that holds, `tools` are the names called in the turn before, `prompt` is the
         text of the newest prompt.
@@ -78,7 +78,7 @@ class PromptPolicies:
             self._tell(PolicyApplied(turn_id, tuple(policy.id for policy in applied)))
         return applied
 
-    def use_up(self, policies: Iterable[PromptPolicy]) -> None:
+    def mark_used(self, policies: Iterable[PromptPolicy]) -> None:
         """These went with an answer: those for one turn are taken out, unless they were removed or replaced since."""
         for policy in policies:
             if policy.scope == "next_turn" and self._policies.get(policy.id) is policy:

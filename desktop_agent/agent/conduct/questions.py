@@ -32,7 +32,7 @@ class Question:
 
     def checked(self, answer: str | Iterable[str]) -> tuple[str, ...]:
         """The answer as it counts: choices in their order, then words of the person's own. Raises WrongUse."""
-        parts = dict.fromkeys(_words_of(answer))
+        parts = dict.fromkeys(_parts_of(answer))
         chosen = tuple(choice for choice in self.choices if choice in parts)
         own = tuple(part for part in parts if part not in self.choices)
         if own and not self.free_text:
@@ -51,7 +51,7 @@ class Question:
         self._ended.set_result(answer)
 
 
-def _words_of(answer: object) -> tuple[str, ...]:
+def _parts_of(answer: object) -> tuple[str, ...]:
     """Raises WrongUse for what is no words."""
     parts = (
         cast("Iterable[object]", answer) if isinstance(answer, Iterable) and not isinstance(answer, str) else (answer,)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from desktop_agent.permissions.foreign_messages import sound
+from desktop_agent.permissions.foreign_messages import validate_message
 from desktop_agent.vocabulary.blocks import Block
 from desktop_agent.vocabulary.conduct.queue import QueuedMessage, When
 from desktop_agent.vocabulary.errors import WrongUse
@@ -19,7 +19,7 @@ class SteeringQueue:
     def __init__(self, entries: Iterable[QueuedMessage] = (), on_change: Callable[[], None] = lambda: None) -> None:
         self._entries: list[QueuedMessage] = []
         self._on_change = on_change
-        self._taken: str | None = None
+        self._last_taken_id: str | None = None
         for entry in entries:
             self._append(entry)
 
@@ -33,7 +33,7 @@ class SteeringQueue:
 
         Raises WrongUse for one that is no prompt, says nothing, waits already or cannot be kept.
         """
-        self._append(QueuedMessage(message=sound(message), when=when))
+        self._append(QueuedMessage(message=validate_message(message), when=when))
         self._on_change()
 
     def edit(self, message_id: str, blocks: Sequence[Block] | None = None, *, when: When | None = None) -> None:
@@ -44,8 +44,8 @@ class SteeringQueue:
         index = self._index(message_id)
         entry = self._entries[index]
         if blocks is not None:
-            message = sound(entry.message.model_copy(update={"blocks": tuple(blocks)}))
-            _check(message)
+            message = validate_message(entry.message.model_copy(update={"blocks": tuple(blocks)}))
+            _validate_prompt(message)
             entry = entry.model_copy(update={"message": message})
         self._entries[index] = entry if when is None else entry.model_copy(update={"when": when})
         self._on_change()
@@ -67,15 +67,15 @@ class SteeringQueue:
         if not self._entries:
             return None
         entry = self._entries.pop(0)
-        self._taken = entry.id
+        self._last_taken_id = entry.id
         self._on_change()
         return entry.message
 
-    def has_given(self, message_id: str) -> bool:
+    def was_taken_last(self, message_id: str) -> bool:
         """Whether this is the message that was taken out last to begin a run."""
-        return self._taken == message_id
+        return self._last_taken_id == message_id
 
-    def hand_back(self) -> tuple[QueuedMessage, ...]:
+    def take_all(self) -> tuple[QueuedMessage, ...]:
         """Take out all; the caller returns them to the person."""
         taken = self.entries
         if taken:
@@ -84,7 +84,7 @@ class SteeringQueue:
         return taken
 
     def _append(self, entry: QueuedMessage) -> None:
-        _check(entry.message)
+        _validate_prompt(entry.message)
         if any(entry.id == other.id for other in self._entries):
             raise WrongUse("This message waits already.", "Edit the one that waits, or send a new one.")
         self._entries.append(entry)
@@ -96,7 +96,7 @@ class SteeringQueue:
         raise WrongUse("This message does not wait any more.", "Send it again as a new message if it is still needed.")
 
 
-def _check(message: Message) -> None:
+def _validate_prompt(message: Message) -> None:
     if message.role is not Role.USER:
         raise WrongUse("Only a prompt can wait.", "Send a message of the person.")
     if not message.blocks:

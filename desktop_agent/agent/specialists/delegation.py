@@ -12,12 +12,12 @@ from desktop_agent.agent.budget import Budget
 from desktop_agent.agent.conduct.guards import Guards
 from desktop_agent.agent.conduct.prompt_policies import PromptPolicies
 from desktop_agent.agent.conduct.steering import SteeringQueue
-from desktop_agent.agent.request import Prepared, RunSettings
-from desktop_agent.agent.specialists.order import WorkOrder
-from desktop_agent.agent.specialists.watching import WatchedRecorder
-from desktop_agent.agent.surroundings import Surroundings
-from desktop_agent.permissions.standing import NamePolicy
-from desktop_agent.tools.registry import FewerTools
+from desktop_agent.agent.request import PreparedHistory, RunSettings
+from desktop_agent.agent.specialists.order import SpecialistTurns
+from desktop_agent.agent.specialists.watching import SpecialistRecorder
+from desktop_agent.agent.surroundings import RunContext
+from desktop_agent.permissions.standing import ToolNamePolicy
+from desktop_agent.tools.registry import ToolSubset
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.conduct.interrupts import Interrupt, StopSession
@@ -30,11 +30,13 @@ from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 
 # Seconds. Its own limits end a specialist's work, and they stand still while a person is waited for; this does not.
 # Timers of the window's event loop take no more than 24 days.
-LONGEST_WORK = 20 * 24 * 3600.0
-_KNOWS = "It sees nothing of this conversation: write everything that it must know into the task and the context."
+MAX_WORK_SECONDS = 20 * 24 * 3600.0
+_SEES_NOTHING = (
+    "It sees nothing of this conversation: write everything that it must know into the task and the context."
+)
 _REMEDY = "Go on without it, or call it again with another task."
 # What the person set holds for the whole team, unless a specialist has its own.
-_THE_PERSONS = ("timeouts", "caching", "show_reasoning")
+_INHERITED_SETTINGS = ("timeouts", "caching", "show_reasoning")
 
 
 class SubRun(Protocol):
@@ -54,8 +56,8 @@ class SubRun(Protocol):
         ...
 
 
-RunMaker = Callable[[Surroundings, RunSettings, Budget], SubRun]
-Track = Callable[[SubRun], AbstractContextManager[None]]
+CreateRun = Callable[[RunContext, RunSettings, Budget], SubRun]
+TrackRun = Callable[[SubRun], AbstractContextManager[None]]
 
 
 class Task(BaseModel):
@@ -68,11 +70,11 @@ class Task(BaseModel):
 
 
 def specialist_tools(
-    around: Surroundings,
+    around: RunContext,
     settings: RunSettings,
     budget: Budget,
-    make_run: RunMaker,
-    track: Track,
+    make_run: CreateRun,
+    track: TrackRun,
     stop: Callable[[], object] = lambda: None,
 ) -> tuple[AnyTool, ...]:
     """One tool for each specialist that the agent of these surroundings may call.
@@ -80,7 +82,7 @@ def specialist_tools(
     `track` lets interrupts reach a run while it works. `stop` ends the run that calls: a person who denies a call of
     a specialist and stops wants all of it to stop.
     """
-    delegation = _Delegation(around, settings, budget, make_run, track, stop, WorkOrder())
+    delegation = _Delegation(around, settings, budget, make_run, track, stop, SpecialistTurns())
     return tuple(delegation.tool(specialist) for specialist in around.specialists)
 
 
@@ -88,13 +90,13 @@ def specialist_tools(
 class _Delegation:
     """Of one run to its specialists."""
 
-    around: Surroundings
+    context: RunContext
     settings: RunSettings
     budget: Budget
-    make_run: RunMaker
-    track: Track
+    create_run: CreateRun
+    track: TrackRun
     stop: Callable[[], object]
-    order: WorkOrder
+    order: SpecialistTurns
 
     def tool(self, specialist: Specialist) -> AnyTool:
         """The specialist as a tool. What it does is gated call by call, so calling it is harmless by itself."""
@@ -104,12 +106,12 @@ class _Delegation:
 
         return Tool(
             name=specialist.name,
-            description=f"{specialist.description}\n{_KNOWS}",
+            description=f"{specialist.description}\n{_SEES_NOTHING}",
             schema=ModelSchema(Task),
             run=run,
             tool_class=ToolClass.READ_ONLY,
             effects=frozenset({Effect.DELEGATE}),
-            timeout=LONGEST_WORK,
+            timeout=MAX_WORK_SECONDS,
         )
 
     async def _result(self, specialist: Specialist, wanted: Task, call: RunningCall) -> str:
@@ -120,40 +122,40 @@ class _Delegation:
                 {"name": specialist.name, "depth": str(self.budget.limits.depth)},
             )
             raise ToolFailed(sentence, "Do it yourself.")
-        mode, tools = self._mode_of(specialist), self._tools_of(specialist)
+        mode, tools = self._mode_for(specialist), self._tools_for(specialist)
         changes = any(tool.tool_class is ToolClass.MUTATING for tool in tools)
         async with self.order.turn(changes=changes):
-            recorder = WatchedRecorder(self.around.recorder.nested(), call.tool_use_id, call.so_far)
-            around = self._around_of(specialist, recorder, mode, tools)
+            recorder = SpecialistRecorder(self.context.recorder.nested(), call.tool_use_id, call.so_far)
+            around = self._context_for(specialist, recorder, mode, tools)
             budget = self.budget.nested(specialist.limits, specialist.share)
-            run = self.make_run(around, self._settings_of(specialist, budget), budget)
+            run = self.create_run(around, self._settings_for(specialist, budget), budget)
             with self.track(run):
-                end = await _worked(run, self._prompt(wanted))
+                end = await _run_to_end(run, self._prompt(wanted))
             return self._text(specialist.name, end, run, recorder, has_tools=bool(tools or around.specialists))
 
-    def _text(self, name: str, end: RunEnd, run: SubRun, recorder: WatchedRecorder, *, has_tools: bool) -> str:
+    def _text(self, name: str, end: RunEnd, run: SubRun, recorder: SpecialistRecorder, *, has_tools: bool) -> str:
         if recorder.called_tools and not has_tools:
             what = Sentence("The specialist “{name}” has no tools, but asked for one.", {"name": name})
-            raise SpecialistHasNoTools(_with_said(what, recorder.said))
+            raise SpecialistHasNoTools(_with_answers(what, recorder.said))
         text = run.answer_text.strip() or recorder.said
         if end is RunEnd.COMPLETED and text:
             return text
         if end is RunEnd.CANCELLED:
             self.stop()
-        raise ToolFailed(_with_said(_why(name, end, recorder), recorder.said), _REMEDY)
+        raise ToolFailed(_with_answers(_failure_reason(name, end, recorder), recorder.said), _REMEDY)
 
-    def _around_of(
-        self, specialist: Specialist, recorder: WatchedRecorder, mode: Mode | None, tools: tuple[AnyTool, ...]
-    ) -> Surroundings:
+    def _context_for(
+        self, specialist: Specialist, recorder: SpecialistRecorder, mode: Mode | None, tools: tuple[AnyTool, ...]
+    ) -> RunContext:
         """Its own conversation with its own tools, under the same person, rules and hooks."""
-        around = self.around
+        around = self.context
         callable_ones = tuple(each for each in around.specialists if each.name in specialist.specialists)
         names = {tool.name for tool in tools} | {each.name for each in callable_ones}
-        standing = around.standing.nested(mode=mode, names=NamePolicy(allowed=frozenset(names)))
+        standing = around.permission_policy.nested(mode=mode, names=ToolNamePolicy(allowed=frozenset(names)))
         return replace(
             around,
             recorder=recorder,
-            tools=FewerTools(around.tools, (tool.name for tool in tools)),
+            tools=ToolSubset(around.tools, (tool.name for tool in tools)),
             standing=standing,
             modes=around.modes.nested(standing, recorder.emit),
             # Its task is the runtime's own, no prompt that anybody submitted.
@@ -162,15 +164,15 @@ class _Delegation:
             policies=PromptPolicies(),
             guards=Guards(),
             specialists=callable_ones,
-            prepared=Prepared(),
+            prepared_history=PreparedHistory(),
             agent_path=(*around.agent_path, specialist.name),
         )
 
-    def _mode_of(self, specialist: Specialist) -> Mode | None:
+    def _mode_for(self, specialist: Specialist) -> Mode | None:
         """None: it follows whoever calls it. Raises ToolFailed for a mode that is none."""
         if specialist.mode is None:
             return None
-        mode = next((each for each in self.around.modes.modes if each.name == specialist.mode), None)
+        mode = next((each for each in self.context.modes.modes if each.name == specialist.mode), None)
         if mode is None:
             values = {"name": specialist.name, "mode": specialist.mode}
             raise ToolFailed(
@@ -178,14 +180,14 @@ class _Delegation:
             )
         return mode
 
-    def _tools_of(self, specialist: Specialist) -> tuple[AnyTool, ...]:
+    def _tools_for(self, specialist: Specialist) -> tuple[AnyTool, ...]:
         """Those of its own that whoever calls it has too."""
-        found = (self.around.tools.get(name) for name in dict.fromkeys(specialist.tools))
+        found = (self.context.tools.get(name) for name in dict.fromkeys(specialist.tools))
         return tuple(tool for tool in found if tool is not None)
 
-    def _settings_of(self, specialist: Specialist, budget: Budget) -> RunSettings:
+    def _settings_for(self, specialist: Specialist, budget: Budget) -> RunSettings:
         own, above = specialist.config, self.settings.config
-        inherited = {name: getattr(above, name) for name in _THE_PERSONS if name not in own.model_fields_set}
+        inherited = {name: getattr(above, name) for name in _INHERITED_SETTINGS if name not in own.model_fields_set}
         return replace(
             self.settings,
             model=specialist.model or self.settings.model,
@@ -196,11 +198,11 @@ class _Delegation:
 
     def _prompt(self, wanted: Task) -> Message:
         text = f"{wanted.task}\n\nContext:\n{wanted.context}" if wanted.context.strip() else wanted.task
-        sender = self.around.agent_path[-1] if self.around.agent_path else "agent"
+        sender = self.context.agent_path[-1] if self.context.agent_path else "agent"
         return Message.user(text).model_copy(update={"injected_by": sender})
 
 
-async def _worked(run: SubRun, prompt: Message) -> RunEnd:
+async def _run_to_end(run: SubRun, prompt: Message) -> RunEnd:
     """Let it work. A cancel stops it, waits until it has closed what it opened, and only then is passed on."""
     working = asyncio.create_task(run.execute(prompt))
     try:
@@ -216,7 +218,7 @@ async def _worked(run: SubRun, prompt: Message) -> RunEnd:
         raise
 
 
-def _why(name: str, end: RunEnd, recorder: WatchedRecorder) -> Sentence:
+def _failure_reason(name: str, end: RunEnd, recorder: SpecialistRecorder) -> Sentence:
     """What happened, for the model and for the person."""
     match end:
         case RunEnd.LIMIT:
@@ -232,7 +234,7 @@ def _why(name: str, end: RunEnd, recorder: WatchedRecorder) -> Sentence:
             return Sentence("The specialist “{name}” failed: {why}", {"name": name, "why": recorder.error})
 
 
-def _with_said(what: Sentence, said: str) -> Sentence:
+def _with_answers(what: Sentence, said: str) -> Sentence:
     if not said:
         return what
     return Sentence("{what} What it said so far:\n{said}\n\n", {"what": what, "said": said})

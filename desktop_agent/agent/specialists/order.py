@@ -12,7 +12,7 @@ class _Ticket:
     done: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-class WorkOrder:
+class SpecialistTurns:
     """First come, first served: those that only look work together, one that may change something works alone."""
 
     def __init__(self) -> None:

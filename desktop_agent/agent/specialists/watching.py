@@ -4,24 +4,24 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from desktop_agent.agent.recorder import Recorder
-from desktop_agent.agent.specialists.calls_so_far import CallsSoFar
+from desktop_agent.agent.specialists.calls_so_far import CallSummary
 from desktop_agent.vocabulary.engine_events import ErrorOccurred, Event, LimitReached, RunStarted, ToolCallPending
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import Message, Role
 
 # Characters; the end of it tells most.
-LONGEST_SAID = 20_000
+MAX_ANSWERS_TEXT = 20_000
 
 
-class WatchedRecorder:
+class SpecialistRecorder:
     """Passes everything on; its RunStarted names the call whose work this is.
 
     `so_far` hears in words what became of each call, whenever that changes.
     """
 
     def __init__(self, recorder: Recorder, call_id: str, so_far: Callable[[str], None]) -> None:
-        self._calls = CallsSoFar()
-        self._so_far = so_far
+        self._calls = CallSummary()
+        self._report_progress = so_far
         so_far(str(self._calls))
         self._recorder = recorder
         self._call_id = call_id
@@ -38,7 +38,7 @@ class WatchedRecorder:
     def said(self) -> str:
         """Everything that it said so far, answer by answer."""
         texts = (message.text.strip() for message in self.history() if message.role is Role.ASSISTANT)
-        return "\n\n".join(text for text in texts if text)[-LONGEST_SAID:]
+        return "\n\n".join(text for text in texts if text)[-MAX_ANSWERS_TEXT:]
 
     def emit(self, event: Event) -> None:
         """Pass it on."""
@@ -54,12 +54,12 @@ class WatchedRecorder:
             case _:
                 pass
         self._recorder.emit(event)
-        if self._calls.note(event):
-            self._so_far(str(self._calls))
+        if self._calls.on_event(event):
+            self._report_progress(str(self._calls))
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         """Return when everything so far is durable. Raises StorageFailed."""
-        await self._recorder.settle()
+        await self._recorder.flush()
 
     async def commit(self, *messages: Message) -> None:
         """Add finished messages to its history."""

@@ -5,7 +5,7 @@ from typing import Literal
 
 from desktop_agent.conversation.items import CallState, Change, ItemList, NoticeItem, Removed, ToolCallItem, Updated
 from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
-from desktop_agent.vocabulary.conduct.checkpoints import SavedCall
+from desktop_agent.vocabulary.conduct.checkpoints import CheckpointedCall
 from desktop_agent.vocabulary.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -17,28 +17,28 @@ from desktop_agent.vocabulary.engine_events import (
 from desktop_agent.vocabulary.provider_events import ToolArgsDelta
 
 
-class Calls:
+class CallItems:
     """The items of calls, found by the call's id."""
 
     def __init__(self, shown: ItemList) -> None:
-        self._shown = shown
+        self._items = shown
         self._calls: dict[str, ToolCallItem] = {}
         self._places: dict[str, int] = {}  # by item
-        self._saved: dict[str, ToolCallItem] = {}  # by checkpoint
-        self._notes: dict[str, NoticeItem] = {}  # that tell of an undoing, by message
-        self._noted_in: dict[str, str] = {}  # messages, by checkpoint
+        self._items_by_checkpoint: dict[str, ToolCallItem] = {}  # by checkpoint
+        self._notices: dict[str, NoticeItem] = {}  # that tell of an undoing, by message
+        self._notice_messages: dict[str, str] = {}  # messages, by checkpoint
 
     def find(self, call_id: str) -> ToolCallItem | None:
         """The newest item of this call."""
         return self._calls.get(call_id)
 
-    def updated(self, item: ToolCallItem, what: Literal["text", "state"] = "state") -> Updated:
+    def update_of(self, item: ToolCallItem, what: Literal["text", "state"] = "state") -> Updated:
         """The change that says that this item is another now."""
         return Updated(self._places[item.id], what)
 
     def add(self, block: ToolUse, message_id: str) -> Change:
         """A whole call of a committed message."""
-        return self._add(ToolCallItem(self._shown.new_id(), message_id, block.id, block.name, block.input), done=True)
+        return self._add(ToolCallItem(self._items.new_id(), message_id, block.id, block.name, block.input), done=True)
 
     def write(self, event: ToolArgsDelta | ToolUse, message_id: str) -> list[Change]:
         """The model writes it, or has written it."""
@@ -46,14 +46,14 @@ class Calls:
         changes: list[Change] = []
         # An id that a server used in an earlier message names a new call here.
         if item is None or item.message_id != message_id:
-            item = ToolCallItem(self._shown.new_id(), message_id, event.id, event.name or "")
+            item = ToolCallItem(self._items.new_id(), message_id, event.id, event.name or "")
             changes.append(self._add(item))
         if isinstance(event, ToolUse):
             item.name, item.input, item.state = event.name, event.input, CallState.PENDING
         else:
             item.name = item.name or event.name or ""
             item.arguments.append(event.fragment)
-        return changes or [self.updated(item)]
+        return changes or [self.update_of(item)]
 
     def advance(self, event: ApprovalRequested | ApprovalResolved | ToolStarted | ToolProgress) -> list[Change]:
         """It waits, was decided, runs, says something."""
@@ -71,8 +71,8 @@ class Calls:
                 item.state = CallState.RUNNING
             case ToolProgress():
                 item.output.append(event.text)
-                return [self.updated(item, "text")]
-        return [self.updated(item)]
+                return [self.update_of(item, "text")]
+        return [self.update_of(item)]
 
     def finish(self, result: ToolResult, seconds: float | None) -> list[Change]:
         """It has its result."""
@@ -81,45 +81,45 @@ class Calls:
             return []
         item.state, item.result, item.seconds, item.approval_id = CallState.ENDED, result, seconds, None
         item.effective_input = item.effective_input if result.ran_with is None else result.ran_with
-        return [self.updated(item)]
+        return [self.update_of(item)]
 
-    def keep(self, event: CheckpointCreated | CheckpointRestored) -> list[Change]:
+    def on_checkpoint(self, event: CheckpointCreated | CheckpointRestored) -> list[Change]:
         """It is about to change something, or that was undone."""
-        return self.save(event) if isinstance(event, CheckpointCreated) else self._restore(event)
+        return self.save(event) if isinstance(event, CheckpointCreated) else self._on_restored(event)
 
     def save(self, event: CheckpointCreated, item: ToolCallItem | None = None) -> list[Change]:
         """What it is about to change was saved; `item` is the call that it is shown under, when it is another one."""
         item = item or self._calls.get(event.tool_use_id)
         if item is None:
             return []
-        item.checkpoints[event.checkpoint_id], self._saved[event.checkpoint_id] = False, item
-        return [self.updated(item)]
+        item.checkpoints[event.checkpoint_id], self._items_by_checkpoint[event.checkpoint_id] = False, item
+        return [self.update_of(item)]
 
-    def _restore(self, event: CheckpointRestored) -> list[Change]:
-        item = self._saved.get(event.checkpoint_id)
+    def _on_restored(self, event: CheckpointRestored) -> list[Change]:
+        item = self._items_by_checkpoint.get(event.checkpoint_id)
         if item is None:
             return []
         kept = item.redos if event.checkpoint_id in item.redos else item.checkpoints
         kept[event.checkpoint_id] = restored = not (event.conflicts or event.failed or event.not_undone)
-        return [self.updated(item), *self._mark_note(event.checkpoint_id, restored=restored)]
+        return [self.update_of(item), *self._mark_notice(event.checkpoint_id, restored=restored)]
 
-    def note(self, message_id: str) -> None:
+    def link_notice(self, message_id: str) -> None:
         """The last item tells of an undoing, which the model hears of in this message."""
-        item = self._shown.items[-1]
+        item = self._items.items[-1]
         if isinstance(item, NoticeItem):
-            item.message_id, self._notes[message_id] = message_id, item
+            item.message_id, self._notices[message_id] = message_id, item
 
-    def _mark_note(self, checkpoint_id: str, *, restored: bool) -> list[Change]:
-        note = self._notes.get(self._noted_in.get(checkpoint_id, ""))
+    def _mark_notice(self, checkpoint_id: str, *, restored: bool) -> list[Change]:
+        note = self._notices.get(self._notice_messages.get(checkpoint_id, ""))
         if note is None or note.redos.get(checkpoint_id) == restored:
             return []
         note.redos[checkpoint_id] = restored
         # A prompt before it may have been taken back: then it does not stand where it was added.
-        return [Updated(at, "state") for at, item in enumerate(self._shown.items) if item is note]
+        return [Updated(at, "state") for at, item in enumerate(self._items.items) if item is note]
 
-    def mark(self, saved: Iterable[SavedCall]) -> list[Change]:
+    def mark_saved(self, saved: Iterable[CheckpointedCall]) -> list[Change]:
         """What is known of checkpoints from the disk."""
-        calls = (item for item in self._shown.items if isinstance(item, ToolCallItem))
+        calls = (item for item in self._items.items if isinstance(item, ToolCallItem))
         items = {(item.message_id, item.tool_use_id): item for item in calls}
         changes: dict[str, Change] = {}
         for each in saved:
@@ -127,38 +127,38 @@ class Calls:
             if item is None:
                 continue
             if each.is_redo:
-                self._noted_in[each.checkpoint_id] = each.note_id
-                for change in self._mark_note(each.checkpoint_id, restored=each.restored):
+                self._notice_messages[each.checkpoint_id] = each.note_id
+                for change in self._mark_notice(each.checkpoint_id, restored=each.restored):
                     changes[each.note_id] = change
             kept = item.redos if each.is_redo else item.checkpoints
             if kept.get(each.checkpoint_id) != each.restored:
-                kept[each.checkpoint_id], self._saved[each.checkpoint_id] = each.restored, item
-                changes[item.id] = self.updated(item)
+                kept[each.checkpoint_id], self._items_by_checkpoint[each.checkpoint_id] = each.restored, item
+                changes[item.id] = self.update_of(item)
         return list(changes.values())
 
     @property
-    def saved(self) -> list[SavedCall]:
+    def saved(self) -> list[CheckpointedCall]:
         """What `mark` needs to know to say the same of other items of these calls."""
         return [
-            SavedCall(
+            CheckpointedCall(
                 item.message_id,
                 item.tool_use_id,
                 id_,
                 (item.redos if id_ in item.redos else item.checkpoints)[id_],
                 id_ in item.redos,
-                self._noted_in.get(id_, ""),
+                self._notice_messages.get(id_, ""),
             )
-            for id_, item in self._saved.items()
+            for id_, item in self._items_by_checkpoint.items()
         ]
 
     def drop_unwritten(self) -> list[Change]:
         """Calls that were still being written never came to be."""
         changes: list[Change] = []
-        while (index := self._shown.last_of_the_model()) is not None:
-            last = self._shown.items[index]
+        while (index := self._items.last_model_index()) is not None:
+            last = self._items.items[index]
             if not isinstance(last, ToolCallItem) or last.state is not CallState.WRITING:
                 break
-            del self._shown.items[index]
+            del self._items.items[index]
             self._calls.pop(last.tool_use_id, None)
             self._places.pop(last.id, None)
             changes.append(Removed(index, 1))
@@ -168,6 +168,6 @@ class Calls:
         if done:
             item.state = CallState.PENDING
         self._calls[item.tool_use_id] = item
-        added = self._shown.add(item)
+        added = self._items.add(item)
         self._places[item.id] = added.index
         return added

@@ -7,23 +7,23 @@ from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.errors import RemedyAction, Sentence
 from desktop_agent.vocabulary.provider_events import StopReason
 
-EMPTY = Sentence("The model ended its answer without saying anything.")
-WITHHELD = Sentence("The provider's content filter withheld the rest of this answer.")
+EMPTY_ANSWER = Sentence("The model ended its answer without saying anything.")
+CONTENT_FILTERED = Sentence("The provider's content filter withheld the rest of this answer.")
 DECLINED = Sentence("The model declined to answer.")
-TOO_LONG = Sentence("The conversation has become longer than this model can read.")
-SHORTER = Sentence("Start a new conversation, or choose a model with a larger context.")
-MISWRITTEN = Sentence("The model wrote a call that its own server could not read.")
+CONTEXT_TOO_LONG = Sentence("The conversation has become longer than this model can read.")
+SHORTEN_REMEDY = Sentence("Start a new conversation, or choose a model with a larger context.")
+MALFORMED_CALL = Sentence("The model wrote a call that its own server could not read.")
 UNKNOWN_END = Sentence("The answer ended for a reason that this version does not know.")
-UNENDED = Sentence("The server did not end its answer.")
-NO_CALL = Sentence("The server said that the model calls a tool, but no call came.")
-_LONGEST_DETAIL = 1000
+NOT_ENDED = Sentence("The server did not end its answer.")
+MISSING_CALL = Sentence("The server said that the model calls a tool, but no call came.")
+_MAX_DETAIL = 1000
 # The servers' own words: Anthropic's explanation, Gemini's finishMessage and statusMessage.
 _EXPLANATIONS = ("explanation", "finishMessage", "message")
 _CATEGORIES = ("category", "blockReason")
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class AnswerEnding:
     """A sentence, what to do about it, and the button for that."""
 
     sentence: Sentence
@@ -31,41 +31,43 @@ class Ending:
     action: RemedyAction = RemedyAction.NONE
 
 
-def ending(reason: StopReason | None, details: JsonObject | None, raw: str | None = None) -> Ending | None:
+def explain_ending(
+    reason: StopReason | None, details: JsonObject | None, raw: str | None = None
+) -> AnswerEnding | None:
     """What to say below an answer that ended like this, or None where its end explains itself."""
     details = details or {}
     if details.get("no_call"):
         # Where nothing came at all it says more than that.
-        return Ending(NO_CALL, action=RemedyAction.RETRY)
+        return AnswerEnding(MISSING_CALL, action=RemedyAction.RETRY)
     if details.get("empty"):
-        return Ending(EMPTY, action=RemedyAction.RETRY)
+        return AnswerEnding(EMPTY_ANSWER, action=RemedyAction.RETRY)
     match reason:
         case StopReason.CONTENT_FILTER:
-            return Ending(_explained(WITHHELD, details))
+            return AnswerEnding(_with_explanation(CONTENT_FILTERED, details))
         case StopReason.REFUSAL:
-            return Ending(_explained(DECLINED, details))
+            return AnswerEnding(_with_explanation(DECLINED, details))
         case StopReason.CONTEXT_WINDOW_EXCEEDED:
-            return Ending(TOO_LONG, SHORTER)
+            return AnswerEnding(CONTEXT_TOO_LONG, SHORTEN_REMEDY)
         case StopReason.MALFORMED_TOOL_CALL:
-            return Ending(_explained(MISWRITTEN, details), action=RemedyAction.RETRY)
+            return AnswerEnding(_with_explanation(MALFORMED_CALL, details), action=RemedyAction.RETRY)
         case StopReason.UNKNOWN:
             word = raw or details.get("raw")
-            return Ending(_explained(_unknown(word), details))
+            return AnswerEnding(_with_explanation(_unknown_end(word), details))
         case _:
-            return Ending(UNENDED) if details.get("unended") else None
+            return AnswerEnding(NOT_ENDED) if details.get("unended") else None
 
 
-def _unknown(word: Any) -> Sentence:
+def _unknown_end(word: Any) -> Sentence:
     if not isinstance(word, str) or not word:
         return UNKNOWN_END
     template = "The answer ended for a reason that this version does not know: “{reason}”."
     return Sentence(template, {"reason": word[:200]})
 
 
-def _explained(sentence: Sentence, details: JsonObject) -> Sentence:
+def _with_explanation(sentence: Sentence, details: JsonObject) -> Sentence:
     """With the server's own words behind it, where it has any."""
-    explanation = _first(details, _EXPLANATIONS)
-    category = _first(details, _CATEGORIES)
+    explanation = _first_text(details, _EXPLANATIONS)
+    category = _first_text(details, _CATEGORIES)
     if explanation and category:
         values = {"what": sentence, "why": explanation, "category": category}
         return Sentence("{what} The provider says: {why} ({category})", values)
@@ -74,6 +76,6 @@ def _explained(sentence: Sentence, details: JsonObject) -> Sentence:
     return sentence
 
 
-def _first(details: JsonObject, names: tuple[str, ...]) -> str:
+def _first_text(details: JsonObject, names: tuple[str, ...]) -> str:
     found = (details.get(name) for name in names)
-    return next((each[:_LONGEST_DETAIL] for each in found if isinstance(each, str) and each), "")
+    return next((each[:_MAX_DETAIL] for each in found if isinstance(each, str) and each), "")

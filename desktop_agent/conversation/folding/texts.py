@@ -6,11 +6,11 @@ from datetime import datetime
 from desktop_agent.conversation.items import AnswerItem, Change, ItemList, StreamedText, ThinkingItem, Updated
 from desktop_agent.vocabulary.blocks import Citation, Text, Thinking
 
-_ENDS_A_SENTENCE = frozenset(".!?:`")
+_SENTENCE_ENDS = frozenset(".!?:`")
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenItem:
     """An item that may grow. `part_start`: of its last part, in characters."""
 
     index: int
@@ -20,32 +20,32 @@ class _Open:
     part_is_closed: bool = False
 
 
-class OpenText:
+class TextItems:
     """Grows the open items, one for each part that a server writes side by side.
 
     Parts of one text that follow each other are one item for the reader, however a server cut it up.
     """
 
     def __init__(self, shown: ItemList) -> None:
-        self._shown = shown
-        self._open: dict[int, _Open] = {}  # by part
+        self._items = shown
+        self._open: dict[int, _OpenItem] = {}  # by part
 
     def grow(
         self, piece: str, kind: type[AnswerItem] | type[ThinkingItem], message_id: str, at: datetime, part: int = 0
     ) -> list[Change]:
         """Append to the open item of this part and kind, or open one."""
         if part not in self._open:
-            self._go_on_as(part)
+            self._continue_as(part)
         found = self._open.get(part)
-        if found is not None and isinstance(found.item, kind) and not _begins_anew(found, piece):
+        if found is not None and isinstance(found.item, kind) and not _starts_new_item(found, piece):
             if found.part_is_closed:
                 found.part_start, found.part_is_closed = found.item.text.length, False
             found.item.text.append(piece)
             return [Updated(found.index, "text")]
         closed = self.end(part, at)
-        item = kind(self._shown.new_id(), message_id, StreamedText(piece))
-        added = self._shown.add(item)
-        self._open[part] = _Open(added.index, item, at)
+        item = kind(self._items.new_id(), message_id, StreamedText(piece))
+        added = self._items.add(item)
+        self._open[part] = _OpenItem(added.index, item, at)
         return [*closed, added]
 
     def end_part(self, citations: tuple[Citation, ...], part: int = 0) -> list[Change]:
@@ -56,7 +56,7 @@ class OpenText:
         found.part_is_closed = True
         if not citations:
             return []
-        found.item.citations += _moved(citations, found.part_start)
+        found.item.citations += _shifted(citations, found.part_start)
         return [Updated(found.index, "state")]
 
     def add(self, block: Text | Thinking, message_id: str, at: datetime) -> list[Change]:
@@ -68,8 +68,8 @@ class OpenText:
         if not block.text:
             return closed
         text = StreamedText(block.text)
-        item = ThinkingItem(self._shown.new_id(), message_id, text, finished=True, seconds=block.seconds)
-        return [*closed, self._shown.add(item)]
+        item = ThinkingItem(self._items.new_id(), message_id, text, finished=True, seconds=block.seconds)
+        return [*closed, self._items.add(item)]
 
     def end(self, part: int, at: datetime) -> list[Change]:
         """Something else follows this part: finish it, and what else is whole, but nothing that grows beside it."""
@@ -80,7 +80,7 @@ class OpenText:
         """Finish all open text, if any: from now on it never changes."""
         return [change for number in list(self._open) for change in self._finish(number, at, interrupted=interrupted)]
 
-    def _go_on_as(self, part: int) -> None:
+    def _continue_as(self, part: int) -> None:
         """A text that is whole goes on in this part, where nothing else is open."""
         if len(self._open) == 1:
             ((number, only),) = self._open.items()
@@ -98,12 +98,12 @@ class OpenText:
         return [Updated(found.index, "state")]
 
 
-def _begins_anew(last: _Open, piece: str) -> bool:
+def _starts_new_item(last: _OpenItem, piece: str) -> bool:
     """Servers cut cited text in the middle of sentences, and put remarks before the answer without any space."""
-    return last.part_is_closed and last.item.text.last in _ENDS_A_SENTENCE and not piece[:1].isspace()
+    return last.part_is_closed and last.item.text.last in _SENTENCE_ENDS and not piece[:1].isspace()
 
 
-def _moved(citations: tuple[Citation, ...], by: int) -> tuple[Citation, ...]:
+def _shifted(citations: tuple[Citation, ...], by: int) -> tuple[Citation, ...]:
     """Their places in the whole text."""
     if not by:
         return citations

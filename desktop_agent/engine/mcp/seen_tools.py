@@ -10,12 +10,12 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from desktop_agent.storage.files import failure_of, write_atomically
-from desktop_agent.storage.paths import make_private
+from desktop_agent.storage.files import file_error, write_atomically
+from desktop_agent.storage.paths import make_private_folder
 
 _log = logging.getLogger(__name__)
-_NAME = "mcp_tools.json"
-MOST_NAMES = 1_000
+_FILE_NAME = "mcp_tools.json"
+MAX_NAMES = 1_000
 """Of each server: one could invent others without end."""
 
 
@@ -26,17 +26,17 @@ class _Content(BaseModel):
     servers: dict[str, dict[str, str]]
 
 
-class SeenTools:
+class ToolDigestStore:
     """Digests by server and name."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / _NAME
+        self.path = folder / _FILE_NAME
         self._servers: dict[str, dict[str, str]] | None = None
-        self._one_at_a_time = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
-    async def swap(self, server_id: str, now: dict[str, str]) -> dict[str, str]:
+    async def exchange(self, server_id: str, now: dict[str, str]) -> dict[str, str]:
         """What was seen before, and remember this. Raises StorageFailed; it is remembered for this run all the same."""
-        async with self._one_at_a_time:
+        async with self._lock:
             if self._servers is None:
                 self._servers = await asyncio.to_thread(self._load)
             before = self._servers.get(server_id, {})
@@ -44,7 +44,7 @@ class SeenTools:
                 # Tools that are gone for a while stay known: they could come back as others.
                 kept = {name: digest for name, digest in before.items() if name not in now}
                 # The newest stand last, and stay.
-                self._servers[server_id] = dict([*kept.items(), *now.items()][-MOST_NAMES:])
+                self._servers[server_id] = dict([*kept.items(), *now.items()][-MAX_NAMES:])
                 await asyncio.to_thread(self._save, self._servers)
             return before
 
@@ -59,7 +59,7 @@ class SeenTools:
 
     def _save(self, servers: dict[str, dict[str, str]]) -> None:
         try:
-            make_private(self.path.parent, within=self.path.parent)
+            make_private_folder(self.path.parent, within=self.path.parent)
             write_atomically(self.path, _Content(servers=servers).model_dump_json().encode("utf-8", "replace"))
         except OSError as error:
-            raise failure_of(error, self.path) from error
+            raise file_error(error, self.path) from error

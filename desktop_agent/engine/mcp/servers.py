@@ -10,19 +10,19 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
-from desktop_agent.engine.mcp.opening import Opening
-from desktop_agent.engine.mcp.running import Configured, RunningServers
-from desktop_agent.engine.mcp.seen_tools import SeenTools
-from desktop_agent.engine.mcp.sign_ins import SignIns
+from desktop_agent.engine.mcp.opening import TransportFactory
+from desktop_agent.engine.mcp.running import ConfiguredServers, McpServerPool
+from desktop_agent.engine.mcp.seen_tools import ToolDigestStore
+from desktop_agent.engine.mcp.sign_ins import OAuthManager
 from desktop_agent.storage.secrets import SecretStore
-from desktop_agent.tools.mcp.importing import Imported
+from desktop_agent.tools.mcp.importing import ImportedServers
 from desktop_agent.tools.mcp.offering.contents import (
-    blocks_of_prompt,
-    blocks_of_resource,
-    completions_of,
-    contents_of,
+    complete_argument,
+    load_catalog,
+    prompt_blocks,
+    resource_blocks,
 )
-from desktop_agent.tools.mcp.server import LiveServer
+from desktop_agent.tools.mcp.server import McpClient
 from desktop_agent.vocabulary.blocks import Image, Text
 from desktop_agent.vocabulary.errors import (
     AgentError,
@@ -32,63 +32,65 @@ from desktop_agent.vocabulary.errors import (
     ToolFailed,
     WrongUse,
 )
-from desktop_agent.vocabulary.mcp.asking import Answerers
-from desktop_agent.vocabulary.mcp.contents import ServerContents
+from desktop_agent.vocabulary.mcp.asking import ServerRequestHandlers
+from desktop_agent.vocabulary.mcp.contents import McpServerCatalog
 from desktop_agent.vocabulary.mcp.servers import CLIENT_SECRET, HttpConnection, McpServer
-from desktop_agent.vocabulary.mcp.sign_in_words import ENGLISH, PageWords
-from desktop_agent.vocabulary.mcp.states import ServerState
+from desktop_agent.vocabulary.mcp.sign_in_words import ENGLISH_PAGE_TEXTS, SignInPageTexts
+from desktop_agent.vocabulary.mcp.states import McpServerState
 
-Keep = Callable[[tuple[McpServer, ...]], Awaitable[object]]
+SaveServers = Callable[[tuple[McpServer, ...]], Awaitable[object]]
 """Stores the servers in the preferences."""
 
-_UNSENDABLE = re.compile(r"[\r\n\0]")
+_UNSENDABLE_CHARACTERS = re.compile(r"[\r\n\0]")
 
 
-class McpServers(RunningServers):
+class McpServers(McpServerPool):
     """What conversations, the composer and the settings ask for."""
 
     def __init__(
         self,
-        configured: Configured,
+        configured: ConfiguredServers,
         secrets: SecretStore,
         folder: Path,
-        people: Callable[[], Answerers] = Answerers,
+        people: Callable[[], ServerRequestHandlers] = ServerRequestHandlers,
         private_hosts: Callable[[], frozenset[str]] = frozenset,
         document: str | None = None,
     ) -> None:
-        self._sign_ins = SignIns(secrets, private_hosts, document)
-        super().__init__(configured, Opening(secrets, self._sign_ins, configured), SeenTools(folder), people)
+        self._oauth = OAuthManager(secrets, private_hosts, document)
+        super().__init__(
+            configured, TransportFactory(secrets, self._oauth, configured), ToolDigestStore(folder), people
+        )
         self._secrets = secrets
 
     async def close(self) -> None:
         """End all servers and all that they started."""
         await super().close()
-        await self._sign_ins.close()
+        await self._oauth.close()
 
-    def state(self, server_id: str, workspace: Path | None) -> ServerState:
+    def state(self, server_id: str, workspace: Path | None) -> McpServerState:
         """How a server is for this folder, and whether a sign-in is kept for it. Nothing is started for it."""
         state = super().state(server_id, workspace)
-        return replace(state, is_signed_in=self._sign_ins.is_kept(server_id))
+        return replace(state, is_signed_in=self._oauth.is_signed_in(server_id))
 
-    async def look_up_sign_in(self, server_id: str) -> None:
+    async def check_sign_in(self, server_id: str) -> None:
         """Look whether a sign-in is kept for it; its state says so from then on."""
-        server = self._known(server_id)
-        if server is not None and _signs_in(server):
-            await self._sign_ins.look(server)
-            self._tell_state(server_id)
+        server = self._find(server_id)
+        if server is not None and _uses_oauth(server):
+            await self._oauth.check(server)
+            self._notify_state(server_id)
 
-    async def held_names(self, server_id: str) -> frozenset[str]:
+    async def stored_secret_names(self, server_id: str) -> frozenset[str]:
         """Of the secrets of a server those whose values are there. Raises SecretsUnavailable."""
         held: set[str] = set()
-        server = self._known(server_id)
-        for name in server.kept_names if server is not None else ():
+        server = self._find(server_id)
+        for name in server.all_secret_names if server is not None else ():
             # Without a keyring nothing can lie there.
             with suppress(KeyringMissing):
                 if server is not None and await self._secrets.get(server.keyring_name(name)) is not None:
                     held.add(name)
         return frozenset(held)
 
-    async def take(self, found: Imported, keep: Keep) -> None:
+    async def add_imported(self, found: ImportedServers, keep: SaveServers) -> None:
         """Take over what was imported: secrets first, so that no server is there without its own.
 
         Raises SecretsUnavailable.
@@ -97,90 +99,90 @@ class McpServers(RunningServers):
             await self._secrets.set(name, value)
         await keep((*self._configured(), *found.servers))
 
-    async def save(self, server: McpServer, secrets: Mapping[str, SecretStr], keep: Keep) -> None:
+    async def save(self, server: McpServer, secrets: Mapping[str, SecretStr], keep: SaveServers) -> None:
         """Take it over, new or changed; a name without a value keeps what the keyring has.
 
         Raises SecretsUnavailable, and WrongUse for a value that cannot be sent.
         """
-        _require_fitting(server, secrets)
-        async with self._opening.turns[server.id]:
-            before = self._known(server.id)
-            gone = _gone(before, server) - {*secrets} if before else set[str]()
-            held = {name: await self._held(server, name) for name in (*secrets, *gone)}
+        _validate_secrets(server, secrets)
+        async with self._transports.locks[server.id]:
+            before = self._find(server.id)
+            gone = _obsolete_secrets(before, server) - {*secrets} if before else set[str]()
+            held = {name: await self._stored_secret(server, name) for name in (*secrets, *gone)}
             try:
                 # Before it is kept: a keyring that fails must not leave them to whoever comes next.
-                await self._forget(server, gone)
+                await self._delete_secrets(server, gone)
                 for name, value in secrets.items():
                     await self._secrets.set(server.keyring_name(name), value)
                 # After the keyring, for which others may have been saved meanwhile.
-                await keep(_with(self._configured(), before, server))
+                await keep(_replace_server(self._configured(), before, server))
             except BaseException:
                 # Else what was meant for the new address would go to the old one.
-                await self._put_back(server, held if self._known(server.id) else dict.fromkeys(held))
+                await self._restore_secrets(server, held if self._find(server.id) else dict.fromkeys(held))
                 raise
         if secrets:
-            self._put_away(server.id)
-        if before and _address(before) and (_address(before) != _address(server) or not _signs_in(server)):
-            self._later((await self._sign_ins.sign_out(before))())
+            self._close_instances(server.id)
+        if before and _http_url(before) and (_http_url(before) != _http_url(server) or not _uses_oauth(server)):
+            self._run_in_background((await self._oauth.sign_out(before))())
 
-    async def remove(self, server_id: str, keep: Keep) -> None:
+    async def remove(self, server_id: str, keep: SaveServers) -> None:
         """Remove it with its secrets. Raises SecretsUnavailable; the server is there as before then."""
         for server in [each for each in self._configured() if each.id == server_id]:
-            await self._forget(server, set(server.kept_names))
+            await self._delete_secrets(server, set(server.all_secret_names))
             # Also where it signs in no more: what lies there would be found by the next server of this id.
-            if _address(server):
-                self._later((await self._sign_ins.sign_out(server))())
+            if _http_url(server):
+                self._run_in_background((await self._oauth.sign_out(server))())
         await keep(tuple(each for each in self._configured() if each.id != server_id))
-        self._put_away(server_id)
+        self._close_instances(server_id)
 
     async def sign_in(
-        self, server_id: str, open_page: Callable[[str], None], words: PageWords = ENGLISH
-    ) -> ServerState:
+        self, server_id: str, open_page: Callable[[str], None], words: SignInPageTexts = ENGLISH_PAGE_TEXTS
+    ) -> McpServerState:
         """Have the person sign in, then start the server where it was wanted. What fails is in the state.
 
         The browser shows `words` at the end.
         """
-        server = self._on().get(server_id)
+        server = self._enabled().get(server_id)
         if server is None:
             return self.state(server_id, None)
         folders = self._folders_of(server_id)
         try:
-            await self._sign_ins.sign_in(server, open_page, words)
+            await self._oauth.sign_in(server, open_page, words)
         except AgentError as error:
-            return ServerState(server_id, "signed_out", why=error.sentence, remedy=error.remedy)
-        self._put_away(server_id)
+            return McpServerState(server_id, "signed_out", reason=error.sentence, remedy=error.remedy)
+        self._close_instances(server_id)
         return (await asyncio.gather(*(self.test(server_id, each) for each in folders)))[0]
 
     async def sign_out(self, server_id: str) -> None:
         """Forget who the person is there; the server is told, where it listens. Raises SecretsUnavailable."""
         for server in [each for each in self._configured() if each.id == server_id]:
-            self._later((await self._sign_ins.sign_out(server))())
-        self._put_away(server_id)
+            self._run_in_background((await self._oauth.sign_out(server))())
+        self._close_instances(server_id)
 
-    async def contents(self, workspace: Path | None) -> tuple[ServerContents, ...]:
+    async def contents(self, workspace: Path | None) -> tuple[McpServerCatalog, ...]:
         """What the servers that are on offer beside tools; one that fails is left out, and its state says why."""
 
-        async def of(live: LiveServer) -> ServerContents | None:
+        async def of(live: McpClient) -> McpServerCatalog | None:
             try:
-                return await contents_of(live)
+                return await load_catalog(live)
             except AgentError:
                 return None
 
-        self.follow_settings()
-        places = [self._place(config, workspace).live for config in self._on().values()]
+        self.apply_settings()
+        places = [self._instance(config, workspace).client for config in self._enabled().values()]
         return tuple(each for each in await asyncio.gather(*map(of, places)) if each is not None)
 
     async def read_resource(self, server_id: str, workspace: Path | None, uri: str) -> tuple[Text | Image, ...]:
         """What lies at an address of the server. Raises ToolFailed."""
-        live = self._required(server_id, workspace)
-        return await blocks_of_resource(await live.read_resource(uri), live.log.hidden)
+        live = self._require_client(server_id, workspace)
+        return await resource_blocks(await live.read_resource(uri), live.log.redact)
 
     async def get_prompt(
         self, server_id: str, workspace: Path | None, name: str, arguments: dict[str, str]
     ) -> tuple[Text | Image, ...]:
         """A prompt that is ready, filled in. Raises ToolFailed."""
-        live = self._required(server_id, workspace)
-        return await blocks_of_prompt(await live.get_prompt(name, arguments), live.log.hidden)
+        live = self._require_client(server_id, workspace)
+        return await prompt_blocks(await live.get_prompt(name, arguments), live.log.redact)
 
     async def complete(
         self,
@@ -192,23 +194,23 @@ class McpServers(RunningServers):
         others: Mapping[str, str] = {},
     ) -> tuple[str, ...]:
         """What an argument could be, once `value` is written; `others` are filled in already. Raises ToolFailed."""
-        live = self._required(server_id, workspace)
-        return await completions_of(live, prompt_or_template, argument, value, others)
+        live = self._require_client(server_id, workspace)
+        return await complete_argument(live, prompt_or_template, argument, value, others)
 
-    def _required(self, server_id: str, workspace: Path | None) -> LiveServer:
+    def _require_client(self, server_id: str, workspace: Path | None) -> McpClient:
         live = self.server(server_id, workspace)
         if live is None:
             what = Sentence("There is no server “{server}” that is on.", {"server": server_id})
             raise ToolFailed(what, "Turn it on in the settings.")
         return live
 
-    async def _held(self, server: McpServer, name: str) -> SecretStr | None:
+    async def _stored_secret(self, server: McpServer, name: str) -> SecretStr | None:
         # Without a keyring nothing can lie there.
         with suppress(KeyringMissing):
             return await self._secrets.get(server.keyring_name(name))
         return None
 
-    async def _put_back(self, server: McpServer, held: Mapping[str, SecretStr | None]) -> None:
+    async def _restore_secrets(self, server: McpServer, held: Mapping[str, SecretStr | None]) -> None:
         for name, value in held.items():
             with suppress(SecretsUnavailable):
                 if value is None:
@@ -216,34 +218,34 @@ class McpServers(RunningServers):
                 else:
                     await self._secrets.set(server.keyring_name(name), value)
 
-    async def _forget(self, server: McpServer, names: set[str]) -> None:
+    async def _delete_secrets(self, server: McpServer, names: set[str]) -> None:
         for name in sorted(names):
             # Without a keyring nothing can lie there.
             with suppress(KeyringMissing):
                 await self._secrets.delete(server.keyring_name(name))
 
 
-def _require_fitting(server: McpServer, secrets: Mapping[str, SecretStr]) -> None:
+def _validate_secrets(server: McpServer, secrets: Mapping[str, SecretStr]) -> None:
     for name, value in secrets.items():
         values = {"name": name}
-        if name not in server.kept_names:
+        if name not in server.all_secret_names:
             raise WrongUse(Sentence("The server has no secret “{name}”.", values), "Name it among them.")
-        if not value.get_secret_value() or _UNSENDABLE.search(value.get_secret_value()):
+        if not value.get_secret_value() or _UNSENDABLE_CHARACTERS.search(value.get_secret_value()):
             what = Sentence("The value of “{name}” is empty, or has more than one line.", values)
             raise WrongUse(what, "Copy it again, without line breaks.")
 
 
-def _gone(before: McpServer, server: McpServer) -> set[str]:
+def _obsolete_secrets(before: McpServer, server: McpServer) -> set[str]:
     """The secrets of the server as it was that the server as it shall be does not get."""
-    gone = {*before.kept_names} - {*server.kept_names}
-    if _identity(before) != _identity(server):
+    gone = {*before.all_secret_names} - {*server.all_secret_names}
+    if _client_identity(before) != _client_identity(server):
         # It was given for that id at that address, and goes to no other.
         gone.add(CLIENT_SECRET)
     # What was entered for one program or host is given to no other unseen.
-    return gone | {*server.kept_names} if _whom(before) != _whom(server) else gone
+    return gone | {*server.all_secret_names} if _secret_recipient(before) != _secret_recipient(server) else gone
 
 
-def _with(known: tuple[McpServer, ...], before: McpServer | None, server: McpServer) -> tuple[McpServer, ...]:
+def _replace_server(known: tuple[McpServer, ...], before: McpServer | None, server: McpServer) -> tuple[McpServer, ...]:
     if not any(each.id == server.id for each in known):
         if before is not None:
             what = Sentence("The server “{server}” was removed meanwhile.", {"server": server.title})
@@ -252,17 +254,17 @@ def _with(known: tuple[McpServer, ...], before: McpServer | None, server: McpSer
     return tuple(server if each.id == server.id else each for each in known)
 
 
-def _signs_in(server: McpServer) -> bool:
+def _uses_oauth(server: McpServer) -> bool:
     return isinstance(server.connection, HttpConnection) and server.connection.sign_in
 
 
-def _identity(server: McpServer) -> tuple[str, str] | None:
+def _client_identity(server: McpServer) -> tuple[str, str] | None:
     connection = server.connection
     known = isinstance(connection, HttpConnection) and connection.client_id
     return (connection.url, connection.client_id) if isinstance(connection, HttpConnection) and known else None
 
 
-def _whom(server: McpServer) -> tuple[str, ...]:
+def _secret_recipient(server: McpServer) -> tuple[str, ...]:
     """The program, or the host with its way and its port, that is given the secrets."""
     if not isinstance(server.connection, HttpConnection):
         # With its arguments: `npx` alone, or `python`, is any program.
@@ -271,5 +273,5 @@ def _whom(server: McpServer) -> tuple[str, ...]:
     return (parts.scheme, parts.netloc.rpartition("@")[2].lower())
 
 
-def _address(server: McpServer) -> str | None:
+def _http_url(server: McpServer) -> str | None:
     return server.connection.url if isinstance(server.connection, HttpConnection) else None

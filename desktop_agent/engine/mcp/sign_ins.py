@@ -7,29 +7,29 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from desktop_agent.storage.process_lock import alone
+from desktop_agent.storage.process_lock import process_lock
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.tools.mcp.library import load_library
 from desktop_agent.tools.mcp.server_log import ServerLog
-from desktop_agent.tools.mcp.sign_in.record import Keeping, Record
-from desktop_agent.tools.mcp.upkeep import Refuse
-from desktop_agent.tools.mcp.web.hosts import own_hosts
-from desktop_agent.tools.mcp.web.streams import Place
+from desktop_agent.tools.mcp.sign_in.record import OAuthRecord, OAuthRecordStore
+from desktop_agent.tools.mcp.upkeep import OnSignInRequired
+from desktop_agent.tools.mcp.web.hosts import allowed_private_hosts
+from desktop_agent.tools.mcp.web.streams import HttpTarget
 from desktop_agent.vocabulary.errors import KeyringMissing, SecretsUnavailable, Sentence, WrongUse
 from desktop_agent.vocabulary.mcp.servers import CLIENT_SECRET, HttpConnection, McpServer
-from desktop_agent.vocabulary.mcp.sign_in_words import ENGLISH, PageWords
+from desktop_agent.vocabulary.mcp.sign_in_words import ENGLISH_PAGE_TEXTS, SignInPageTexts
 
 if TYPE_CHECKING:
-    from desktop_agent.tools.mcp.sign_in.renewing import Challenge, SharedSignIn
-    from desktop_agent.tools.mcp.sign_in.session import Session
+    from desktop_agent.tools.mcp.sign_in.renewing import AuthChallenge, OAuthSession
+    from desktop_agent.tools.mcp.sign_in.session import BearerAuth
 
 # Seconds that renewals have to come to their end when the program is left.
-_LAST_WAIT = 5.0
+_CLOSE_TIMEOUT = 5.0
 # And for a renewal of another process; longer than one takes: a question, and the keyring.
-_OTHERS_WAIT = 60.0
+_LOCK_TIMEOUT = 60.0
 
 
-class SignIns:
+class OAuthManager:
     """Of all servers. `document` is the address of a page that says who this program is, where there is one (CIMD)."""
 
     def __init__(
@@ -38,101 +38,105 @@ class SignIns:
         self._secrets = secrets
         self.private_hosts = private_hosts
         self._document = document
-        self._shared: dict[str, SharedSignIn] = {}
-        self._kept: dict[str, bool] = {}
+        self._sessions: dict[str, OAuthSession] = {}
+        self._has_record: dict[str, bool] = {}
         self._renewals: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
         """Let renewals that are under way come to their end, but not for ever."""
         if self._renewals:
-            _, late = await asyncio.wait(self._renewals, timeout=_LAST_WAIT)
+            _, late = await asyncio.wait(self._renewals, timeout=_CLOSE_TIMEOUT)
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    def place(self, connection: HttpConnection) -> Place:
+    def http_target(self, connection: HttpConnection) -> HttpTarget:
         """Where a server is, and which private hosts it may have."""
-        return Place(connection.url, own_hosts(connection.url, self.private_hosts()))
+        return HttpTarget(connection.url, allowed_private_hosts(connection.url, self.private_hosts()))
 
-    def is_kept(self, server_id: str) -> bool | None:
+    def is_signed_in(self, server_id: str) -> bool | None:
         """Whether a sign-in lies in the keyring, as far as is known; None: nobody looked."""
-        return self._kept.get(server_id)
+        return self._has_record.get(server_id)
 
-    async def look(self, server: McpServer) -> None:
+    async def check(self, server: McpServer) -> None:
         """Whether one lies there; what cannot be read is of no use to anybody."""
         connection, record = server.connection, None
         with suppress(SecretsUnavailable):
             if isinstance(connection, HttpConnection):
-                record = await self._keeping(server).load(connection.url)
-        self._kept[server.id] = record is not None
+                record = await self._record_store(server).load(connection.url)
+        self._has_record[server.id] = record is not None
 
-    async def session(self, server: McpServer, place: Place, log: ServerLog, refuse: Refuse) -> "Session":
+    async def make_auth(
+        self, server: McpServer, place: HttpTarget, log: ServerLog, refuse: OnSignInRequired
+    ) -> "BearerAuth":
         """For requests to a server, which says what it wants where nobody is signed in. Raises SecretsUnavailable."""
-        from desktop_agent.tools.mcp.sign_in.session import Session
+        from desktop_agent.tools.mcp.sign_in.session import BearerAuth
 
-        shared = self._shared_by(server, place.url)
+        shared = self._session_of(server, place.url)
         await shared.load()
-        self._kept[server.id] = shared.record is not None
-        return Session(place, shared, log, partial(_challenged, server, refuse, shared, shared.record is not None))
+        self._has_record[server.id] = shared.record is not None
+        return BearerAuth(place, shared, log, partial(_on_challenge, server, refuse, shared, shared.record is not None))
 
-    async def sign_in(self, server: McpServer, open_page: Callable[[str], None], words: PageWords = ENGLISH) -> None:
+    async def sign_in(
+        self, server: McpServer, open_page: Callable[[str], None], words: SignInPageTexts = ENGLISH_PAGE_TEXTS
+    ) -> None:
         """Have the person sign in. Raises ToolFailed, SecretsUnavailable, WrongUse."""
         connection = server.connection
         if not isinstance(connection, HttpConnection) or not connection.sign_in:
             what = Sentence("The server “{server}” is not set up for signing in.", {"server": server.title})
             raise WrongUse(what, "Turn on signing in, in the settings of the server.")
         await load_library()
-        from desktop_agent.tools.mcp.sign_in.signing_in import Identity, SigningIn
+        from desktop_agent.tools.mcp.sign_in.signing_in import ClientIdentity, OAuthLogin
 
-        place = replace(self.place(connection), roams=True)
-        identity = Identity(self._document, connection.client_id or None)
+        place = replace(self.http_target(connection), allows_other_servers=True)
+        identity = ClientIdentity(self._document, connection.client_id or None)
         if identity.client_id:
             identity = replace(identity, client_secret=await self._secrets.get(server.keyring_name(CLIENT_SECRET)))
-        shared = self._shared_by(server, place.url)
-        keeping = replace(self._keeping(server), set=shared.give_way)
-        await SigningIn(place, keeping, shared.challenge, identity, words).run(open_page)
-        self._leave(server.id)
+        shared = self._session_of(server, place.url)
+        keeping = replace(self._record_store(server), set=shared.replace_with)
+        await OAuthLogin(place, keeping, shared.challenge, identity, words).run(open_page)
+        self._drop_session(server.id)
 
     async def sign_out(self, server: McpServer) -> Callable[[], Awaitable[object]]:
         """Forget the tokens; what comes back tells the server so, and never fails. Raises SecretsUnavailable."""
-        self._leave(server.id)
+        self._drop_session(server.id)
         connection, found = server.connection, None
         # Without a keyring nothing can lie there.
         with suppress(KeyringMissing):
-            found = await self._secrets.get(server.sign_in_name)
-            await self._secrets.delete(server.sign_in_name)
-        self._kept[server.id] = False
+            found = await self._secrets.get(server.sign_in_keyring_name)
+            await self._secrets.delete(server.sign_in_keyring_name)
+        self._has_record[server.id] = False
         if found is None or not isinstance(connection, HttpConnection):
-            return _nothing
-        return partial(_revoked, Keeping.read(found, connection.url), self.place(connection))
+            return _no_revocation
+        return partial(_revoke, OAuthRecordStore.read(found, connection.url), self.http_target(connection))
 
-    def _shared_by(self, server: McpServer, url: str) -> "SharedSignIn":
+    def _session_of(self, server: McpServer, url: str) -> "OAuthSession":
         """The one of all folders."""
-        from desktop_agent.tools.mcp.sign_in.renewing import SharedSignIn
+        from desktop_agent.tools.mcp.sign_in.renewing import OAuthSession
 
-        shared = self._shared.get(server.id)
+        shared = self._sessions.get(server.id)
         if shared is None or shared.url != url:
-            self._leave(server.id)
-            shared = self._shared[server.id] = SharedSignIn(url, self._keeping(server), self._renewals)
+            self._drop_session(server.id)
+            shared = self._sessions[server.id] = OAuthSession(url, self._record_store(server), self._renewals)
         return shared
 
-    def _leave(self, server_id: str) -> None:
-        shared = self._shared.pop(server_id, None)
+    def _drop_session(self, server_id: str) -> None:
+        shared = self._sessions.pop(server_id, None)
         if shared is not None:
             shared.end()
 
-    def _keeping(self, server: McpServer) -> Keeping:
-        name = server.sign_in_name
-        turn = partial(alone, f"mcp-{server.id}", _OTHERS_WAIT)
-        return Keeping(partial(self._secrets.get, name), partial(self._secrets.set, name), turn)
+    def _record_store(self, server: McpServer) -> OAuthRecordStore:
+        name = server.sign_in_keyring_name
+        turn = partial(process_lock, f"mcp-{server.id}", _LOCK_TIMEOUT)
+        return OAuthRecordStore(partial(self._secrets.get, name), partial(self._secrets.set, name), turn)
 
 
-def _challenged(
+def _on_challenge(
     server: McpServer,
-    refuse: Refuse,
-    shared: "SharedSignIn",
+    refuse: OnSignInRequired,
+    shared: "OAuthSession",
     was_known: bool,  # noqa: FBT001 - bound by partial
-    challenge: "Challenge",
+    challenge: "AuthChallenge",
 ) -> None:
     shared.challenge = challenge
     template = "Nobody is signed in to the server “{server}”."
@@ -143,13 +147,13 @@ def _challenged(
     refuse(Sentence(template, {"server": server.title}))
 
 
-async def _nothing() -> None:
+async def _no_revocation() -> None:
     """There is nothing to tell."""
 
 
-async def _revoked(record: Record | None, place: Place) -> None:
+async def _revoke(record: OAuthRecord | None, place: HttpTarget) -> None:
     if record is not None:
         await load_library()
-        from desktop_agent.tools.mcp.sign_in.revoking import revoke
+        from desktop_agent.tools.mcp.sign_in.revoking import revoke_tokens
 
-        await revoke(record, place)
+        await revoke_tokens(record, place)

@@ -10,19 +10,19 @@ from desktop_agent.vocabulary.engine_events import ApprovalRequested, EngineEven
 from desktop_agent.vocabulary.tool_calls import is_same_json
 
 
-class ToldApprovals(ApprovalBroker):
+class SessionApprovalBroker(ApprovalBroker):
     """Says so when a question from before a restart is asked again: the journal has it, but nobody here heard it."""
 
     def __init__(self, tell: Callable[[EngineEvent], None]) -> None:
         super().__init__()
-        self._tell = tell
+        self._emit = tell
 
     def open(self, tool_use: ToolUse, tool: AnyTool, *given: Any, **named: Any) -> Approval:
         """As in ApprovalBroker."""
         approval = super().open(tool_use, tool, *given, **named)
         if named.get("approval_id") is not None:
             edited = None if is_same_json(approval.input, tool_use.input) else approval.input
-            self._tell(
+            self._emit(
                 ApprovalRequested(
                     approval.approval_id,
                     tool_use.id,

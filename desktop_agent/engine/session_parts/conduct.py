@@ -10,14 +10,14 @@ from desktop_agent.agent.conduct.mode_switch import ModeSwitch
 from desktop_agent.agent.conduct.prompt_policies import PromptPolicies
 from desktop_agent.agent.conduct.questions import QuestionBroker
 from desktop_agent.agent.conduct.steering import SteeringQueue
-from desktop_agent.engine.session_parts.approvals import ToldApprovals
-from desktop_agent.engine.session_parts.rules import KeptStanding
+from desktop_agent.engine.session_parts.approvals import SessionApprovalBroker
+from desktop_agent.engine.session_parts.rules import SessionPermissionPolicy
 from desktop_agent.engine.session_parts.setup import SessionSetup
-from desktop_agent.engine.session_parts.write_behind import closed
-from desktop_agent.engine.writer import Writer
-from desktop_agent.permissions.taint import Taint
+from desktop_agent.engine.session_parts.write_behind import conversation_closed_error
+from desktop_agent.engine.writer import SessionWriter
+from desktop_agent.permissions.taint import UntrustedContent
 from desktop_agent.storage.records import ConversationState
-from desktop_agent.vocabulary.conduct.modes import BREADTHS, BUILT_IN_MODES, DEFAULT_MODE, Mode, in_place_of
+from desktop_agent.vocabulary.conduct.modes import BREADTHS, BUILT_IN_MODES, DEFAULT_MODE, Mode, fallback_mode
 from desktop_agent.vocabulary.conduct.prompt_policies import PromptPolicy
 from desktop_agent.vocabulary.conduct.queue import QueuedMessage, When
 from desktop_agent.vocabulary.conduct.rules import RuleEffect
@@ -31,15 +31,15 @@ from desktop_agent.vocabulary.engine_events import (
 from desktop_agent.vocabulary.errors import Sentence, WrongUse
 from desktop_agent.vocabulary.messages import Message, Role
 
-_STOPPED = "Stopped before it was sent."
-_REMOVED = "The mode “{title}” was removed, so “{now}” holds here. Choose another mode if you like."
-_GOES_ON = (
+_STOPPED_BEFORE_SENT = "Stopped before it was sent."
+_MODE_REMOVED = "The mode “{title}” was removed, so “{now}” holds here. Choose another mode if you like."
+_MODE_REMOVED_IN_PART = (
     "The mode “{title}” was removed. What it denied or asked about stays so here, what it allowed is asked about; "
     "choose another mode when you like."
 )
 # Whoever hears that a message was handed back asks for it then; of those that nobody asks for, so many are remembered.
-MOST_RETURNED = 500
-Method = TypeVar("Method", bound=Callable[..., Any])
+MAX_RETURNED = 500
+ChangeMethod = TypeVar("ChangeMethod", bound=Callable[..., Any])
 
 
 class _Closable:
@@ -48,106 +48,106 @@ class _Closable:
     is_closed = False
 
 
-def _until_closed(change: Method) -> Method:
+def _refused_when_closed(change: ChangeMethod) -> ChangeMethod:
     """The same; raises WrongUse, before anything is changed, when the conversation is closed."""
 
     @wraps(change)
     def changed(of: _Closable, *given: object, **named: object) -> object:
         if of.is_closed:
-            raise closed()
+            raise conversation_closed_error()
         return change(of, *given, **named)
 
-    return cast("Method", changed)
+    return cast("ChangeMethod", changed)
 
 
 class _Modes(_Closable, ModeSwitch):
-    set_by_person = _until_closed(ModeSwitch.set_by_person)
-    request_by_agent = _until_closed(ModeSwitch.request_by_agent)
-    cancel_request = _until_closed(ModeSwitch.cancel_request)
+    set_by_person = _refused_when_closed(ModeSwitch.set_by_person)
+    request_by_agent = _refused_when_closed(ModeSwitch.request_by_agent)
+    cancel_request = _refused_when_closed(ModeSwitch.cancel_request)
 
     def __init__(
         self,
-        standing: KeptStanding,
+        standing: SessionPermissionPolicy,
         offered: Callable[[], Iterable[Mode]],
         tell: Callable[[EngineEvent], None],
         say: Callable[[Sentence], None],
         gone: Mode | None,
     ) -> None:
         super().__init__(standing, offered, tell, gone)
-        self._say = say
+        self._show_notice = say
 
-    def follow(self) -> Mode | None:
+    def refresh_modes(self) -> Mode | None:
         """As in ModeSwitch; the person is told of one that is gone. Closed, it follows nothing."""
-        gone = None if self.is_closed else super().follow()
+        gone = None if self.is_closed else super().refresh_modes()
         if gone is not None:
-            self._say(_removed(gone, self.current))
+            self._show_notice(_mode_removed_notice(gone, self.current))
         return gone
 
 
 class _Policies(_Closable, PromptPolicies):
-    install = _until_closed(PromptPolicies.install)
-    remove = _until_closed(PromptPolicies.remove)
+    install = _refused_when_closed(PromptPolicies.install)
+    remove = _refused_when_closed(PromptPolicies.remove)
 
 
 class _Guards(_Closable, Guards):
-    add = _until_closed(Guards.add)
-    remove = _until_closed(Guards.remove)
+    add = _refused_when_closed(Guards.add)
+    remove = _refused_when_closed(Guards.remove)
 
 
 class _Queue(_Closable, SteeringQueue):
-    add = _until_closed(SteeringQueue.add)
-    edit = _until_closed(SteeringQueue.edit)
-    move = _until_closed(SteeringQueue.move)
-    remove = _until_closed(SteeringQueue.remove)
-    take_next = _until_closed(SteeringQueue.take_next)
-    hand_back = _until_closed(SteeringQueue.hand_back)
+    add = _refused_when_closed(SteeringQueue.add)
+    edit = _refused_when_closed(SteeringQueue.edit)
+    move = _refused_when_closed(SteeringQueue.move)
+    remove = _refused_when_closed(SteeringQueue.remove)
+    take_next = _refused_when_closed(SteeringQueue.take_next)
+    take_all = _refused_when_closed(SteeringQueue.take_all)
 
 
-class Conduct:
+class RuntimeControls:
     """Approvals, questions, rules, mode, policies, guards and waiting messages of one conversation.
 
     `tell` puts an event into the run that works, or between two.
     """
 
-    def __init__(self, writer: Writer, setup: SessionSetup, tell: Callable[[EngineEvent], None]) -> None:
+    def __init__(self, writer: SessionWriter, setup: SessionSetup, tell: Callable[[EngineEvent], None]) -> None:
         state = writer.record.state
         self._writer = writer
         self._state = state
         self._tell = tell
-        self._on_the_way: dict[str, QueuedMessage] = {}
+        self._in_flight: dict[str, QueuedMessage] = {}
         self._returned: dict[str, Message] = {}
-        self._keeps_undecided = False
+        self._requeues_undecided = False
         self._is_closed = False
-        self.approvals = ToldApprovals(writer.tell_between_runs)
+        self.approvals = SessionApprovalBroker(writer.emit_between_runs)
         self.questions = QuestionBroker()
-        held, gone = _held(state, setup.modes(), writer.say)
-        self.standing = KeptStanding(
-            writer.ledger,
-            setup.book,
+        held, gone = _restored_mode(state, setup.modes(), writer.show_notice)
+        self.permission_policy = SessionPermissionPolicy(
+            writer.journal_queue,
+            setup.rule_book,
             given=setup.rules,
             mode=held,
             names=setup.names,
             own_folders=setup.own_folders,
-            taint=Taint(state.outside, state.trusted),
-            on_taint=self.keep,
+            taint=UntrustedContent(state.outside, state.trusted),
+            on_taint=self.save_state,
         )
-        self.modes = _Modes(self.standing, setup.modes, self._tell_and_keep, writer.say, gone)
-        self.policies = _Policies(_each_once(state.policies), tell, self.keep_soon)
+        self.modes = _Modes(self.permission_policy, setup.modes, self._emit_and_save, writer.show_notice, gone)
+        self.policies = _Policies(_unique_policies(state.policies), tell, self.save_state_soon)
         self.guards = _Guards(setup.guards, tell)
-        self.queue = _Queue(_undelivered(state.queue, writer.history()), self.keep_soon)
-        writer.followers.append(self._on_event)
+        self.queue = _Queue(_undelivered(state.queue, writer.history()), self.save_state_soon)
+        writer.internal_listeners.append(self._on_event)
 
     def begin(self, prompt: Message, *, is_judged: bool) -> None:
         """This prompt is on its way into the history. `is_judged`: hooks look at it first, so it is kept meanwhile."""
-        self._on_the_way.setdefault(prompt.id, QueuedMessage(message=prompt))
+        self._in_flight.setdefault(prompt.id, QueuedMessage(message=prompt))
         if is_judged:
-            self.keep()
+            self.save_state()
 
     def check(self, message: Message) -> None:
         """Raises WrongUse for a message that is no prompt, says nothing, waits already or was sent before."""
         # A queue of its own says what may wait; what is sent may be no less.
         SteeringQueue((*self.queue.entries, QueuedMessage(message=message)))
-        if message.id in self._on_the_way or message.id in self._writer.known_ids:
+        if message.id in self._in_flight or message.id in self._writer.known_ids:
             raise WrongUse("This message was sent already.", "Send the same words as a new message.")
 
     def take_next(self, message: Message | None = None, when: When = "soon") -> Message | None:
@@ -158,26 +158,26 @@ class Conduct:
             self.queue.add(message, when)
             self._tell(UserMessageQueued(message.id))
         # Noted before it is taken out: at every moment it is in one of the two, or in the history.
-        self._on_the_way[self.queue.entries[0].id] = self.queue.entries[0]
+        self._in_flight[self.queue.entries[0].id] = self.queue.entries[0]
         return self.queue.take_next()
 
-    def settle(self, prompt: Message | None) -> None:
+    def finish_prompt(self, prompt: Message | None) -> None:
         """The run of this prompt is over: if it never reached the history, it goes back to who wrote it, or waits."""
-        begun = self._on_the_way.pop(prompt.id, None) if prompt is not None else None
+        begun = self._in_flight.pop(prompt.id, None) if prompt is not None else None
         if begun is not None and begun.id not in self._writer.known_ids:
-            if self._keeps_undecided:
-                self._wait_again(begun)
+            if self._requeues_undecided:
+                self._requeue(begun)
             else:
-                self._return((begun.message,))
-        self.keep()
+                self._return_messages((begun.message,))
+        self.save_state()
 
-    def keep_undecided(self) -> None:
+    def requeue_undecided(self) -> None:
         """The conversation is being closed: a prompt whose run ends before it is sent waits for the next opening."""
-        self._keeps_undecided = True
+        self._requeues_undecided = True
 
-    def hand_back(self) -> None:
+    def return_queued(self) -> None:
         """All that wait go back to who wrote them."""
-        self._return([entry.message for entry in self.queue.hand_back()])
+        self._return_messages([entry.message for entry in self.queue.take_all()])
 
     def returned(self, message_id: str) -> Message | None:
         """A message that was handed back, whole. Once; of messages that nobody asked for, the oldest are forgotten."""
@@ -186,87 +186,87 @@ class Conduct:
     def note_stop(self, run_id: str) -> None:
         """The person stopped this run: should the program die now, nothing of it is gone on with."""
         self._state = self._state.model_copy(update={"stopped_run": run_id})
-        self.keep()
+        self.save_state()
 
-    def keep_soon(self) -> None:
+    def save_state_soon(self) -> None:
         """Keep how things stand, after whatever is being done just now: a message is taken out and then committed."""
-        asyncio.get_running_loop().call_soon(self.keep)
+        asyncio.get_running_loop().call_soon(self.save_state)
 
-    def keep(self) -> None:
+    def save_state(self) -> None:
         """Keep how things stand, if it is not as kept."""
-        held, gone = self.standing.mode, self.modes.gone
+        held, gone = self.permission_policy.mode, self.modes.removed_mode
         self._state = self._state.model_copy(
             update={
                 "mode": held.name,
                 "own_mode": gone or (None if held in BUILT_IN_MODES else held),
                 "is_mode_gone": gone is not None,
                 "policies": self.policies.persistent,
-                "queue": self._waiting(),
-                "outside": self.standing.taint.outsiders,
-                "trusted": self.standing.taint.trusted,
+                "queue": self._unsent_messages(),
+                "outside": self.permission_policy.untrusted_content.sources,
+                "trusted": self.permission_policy.untrusted_content.trusted,
             }
         )
         if not self._is_closed and self._state != self._writer.record.state:
-            self._writer.ledger.change_record(state=self._state)
+            self._writer.journal_queue.change_record(state=self._state)
 
     def close(self) -> None:
         """Keep how things stand for good. Who changes anything of it after this gets WrongUse."""
-        self.keep()
-        self.standing.leave()
+        self.save_state()
+        self.permission_policy.close()
         for each in (self.modes, self.policies, self.guards, self.queue):
             each.is_closed = True
         self._is_closed = True
 
-    def _wait_again(self, entry: QueuedMessage) -> None:
+    def _requeue(self, entry: QueuedMessage) -> None:
         self.queue.add(entry.message, entry.when)
         self.queue.move(entry.id, 0)
         self._tell(UserMessageQueued(entry.id))
 
-    def _return(self, messages: Iterable[Message]) -> None:
+    def _return_messages(self, messages: Iterable[Message]) -> None:
         for message in messages:
             self._remember_returned(message)
-            self._writer.tell_between_runs(UserMessageReturned(message.id, _STOPPED))
+            self._writer.emit_between_runs(UserMessageReturned(message.id, _STOPPED_BEFORE_SENT))
 
     def _on_event(self, envelope: Envelope) -> None:
         """What a run hands back by itself is remembered before anybody else hears of it."""
         event = envelope.event
         if isinstance(event, UserMessageReturned):
-            waiting = {each.id: each for each in (*self._on_the_way.values(), *self.queue.entries)}
+            waiting = {each.id: each for each in (*self._in_flight.values(), *self.queue.entries)}
             if event.message_id in waiting:
                 self._remember_returned(waiting[event.message_id].message)
-            self._on_the_way.pop(event.message_id, None)
+            self._in_flight.pop(event.message_id, None)
 
     def _remember_returned(self, message: Message) -> None:
         self._returned[message.id] = message
-        if len(self._returned) > MOST_RETURNED:
+        if len(self._returned) > MAX_RETURNED:
             del self._returned[next(iter(self._returned))]
 
-    def _waiting(self) -> tuple[QueuedMessage, ...]:
+    def _unsent_messages(self) -> tuple[QueuedMessage, ...]:
         known = self._writer.known_ids
-        waiting = {each.id: each for each in (*self._on_the_way.values(), *self.queue.entries)}
+        waiting = {each.id: each for each in (*self._in_flight.values(), *self.queue.entries)}
         return tuple(each for each in waiting.values() if each.id not in known)
 
-    def _tell_and_keep(self, event: EngineEvent) -> None:
+    def _emit_and_save(self, event: EngineEvent) -> None:
         self._tell(event)
         if isinstance(event, ModeChanged):
-            self.keep()
+            self.save_state()
 
 
-def _held(
+def _restored_mode(
     state: ConversationState, modes: tuple[Mode, ...], say: Callable[[Sentence], None]
 ) -> tuple[Mode | None, Mode | None]:
     """What holds, None for the default, and the removed mode of which it is what goes on."""
     own, found = state.own_mode, next((mode for mode in modes if mode.name == state.mode), None)
     if own is not None and (found is None or (state.is_mode_gone and found != own)):
-        held = in_place_of(own)
-        say(_removed(own, held))
+        held = fallback_mode(own)
+        say(_mode_removed_notice(own, held))
         return held, own if held.name == own.name else None
     if found is not None or state.mode == DEFAULT_MODE.name:
         return found, None
-    return _strictest(state.mode, modes, say), None
+    return _strictest_mode(state.mode, modes, say), None
 
 
-def _strictest(gone: str, modes: tuple[Mode, ...], say: Callable[[Sentence], None]) -> Mode:
+def _strictest_mode(gone: str, modes: tuple[Mode, ...], say: Callable[[Sentence], None]) -> Mode:
     """In place of a mode of which only the name is known: what it allowed nobody knows."""
     plain = [mode for mode in (*modes, DEFAULT_MODE) if all(rule.effect != RuleEffect.ALLOW for rule in mode.rules)]
     strictest = min(plain, key=lambda mode: BREADTHS.index(mode.mutating))
@@ -275,11 +275,13 @@ def _strictest(gone: str, modes: tuple[Mode, ...], say: Callable[[Sentence], Non
     return strictest
 
 
-def _removed(gone: Mode, now: Mode) -> Sentence:
-    return Sentence(_GOES_ON if now.name == gone.name else _REMOVED, {"title": gone.title, "now": now.title})
+def _mode_removed_notice(gone: Mode, now: Mode) -> Sentence:
+    return Sentence(
+        _MODE_REMOVED_IN_PART if now.name == gone.name else _MODE_REMOVED, {"title": gone.title, "now": now.title}
+    )
 
 
-def _each_once(policies: Iterable[PromptPolicy]) -> tuple[PromptPolicy, ...]:
+def _unique_policies(policies: Iterable[PromptPolicy]) -> tuple[PromptPolicy, ...]:
     return tuple({policy.id: policy for policy in policies}.values())
 
 

@@ -1,17 +1,17 @@
 """What can be read of an open conversation, and who is told when it changes."""
 
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.engine.unsaved import Unsaved
-from desktop_agent.engine.writer import ChangeListener, EventListener, Writer
+from desktop_agent.engine.unsaved import UnsavedConversation
+from desktop_agent.engine.writer import ChangeListener, EventListener, SessionWriter
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.usage import Usage
 
 
-class Reading:
+class SessionView:
     """The reading half of a session."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: SessionWriter) -> None:
         self._writer = writer
 
     @property
@@ -22,7 +22,7 @@ class Reading:
     @property
     def is_new(self) -> bool:
         """Whether nothing of it was kept yet."""
-        return self._writer.ledger.is_new
+        return self._writer.journal_queue.is_new
 
     @property
     def transcript(self) -> Transcript:
@@ -47,20 +47,20 @@ class Reading:
         """Stop telling this one."""
         self._writer.unsubscribe(listener)
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         """Return when everything so far is on the disk. Raises StorageFailed, and goes on trying."""
-        await self._writer.settle()
+        await self._writer.flush()
 
     async def write_all(self) -> None:
         """Try to write what waits; `unsaved` says what the disk refused."""
-        await self._writer.ledger.write_all()
+        await self._writer.journal_queue.write_all()
 
     async def write_at_once(self) -> None:
         """The same on another loop, when the usual one does not go on any more. Raises StorageFailed."""
-        await self._writer.ledger.write_at_once()
+        await self._writer.journal_queue.write_at_once()
 
     @property
-    def unsaved(self) -> Unsaved | None:
+    def unsaved(self) -> UnsavedConversation | None:
         """The conversation where the disk refused some of it; None where all is kept, or on its way."""
-        refused = self._writer.ledger.unwritten
-        return refused and Unsaved(self.record, self.history, *refused)
+        refused = self._writer.journal_queue.unwritten
+        return refused and UnsavedConversation(self.record, self.history, *refused)

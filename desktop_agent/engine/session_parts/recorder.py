@@ -1,6 +1,6 @@
 """The recorders of runs: the one of a session's run, and those of the runs that its calls start."""
 
-from desktop_agent.engine.writer import Writer
+from desktop_agent.engine.writer import SessionWriter
 from desktop_agent.vocabulary.engine_events import AnswerAwaited, Envelope, Event, RunEnd, RunFinished, TurnStarted
 from desktop_agent.vocabulary.messages import Message, new_id, now
 
@@ -13,7 +13,7 @@ class RunRecorder:
 
     def __init__(
         self,
-        writer: Writer,
+        writer: SessionWriter,
         run_id: str | None = None,
         seq: int = 0,
         turn_id: str | None = None,
@@ -26,7 +26,7 @@ class RunRecorder:
         self._turn_id = turn_id
         self._parent_run_id = parent_run_id
         self._nested: list[NestedRecorder] = []
-        self._ended_below: list[str] = []
+        self._ended_nested_ids: list[str] = []
         self._finished = False
 
     @property
@@ -38,7 +38,7 @@ class RunRecorder:
     def run_ids(self) -> tuple[str, ...]:
         """This run's, and those of the runs below it."""
         working = (run_id for each in self._nested for run_id in each.run_ids)
-        return (self._run_id, *self._ended_below, *working)
+        return (self._run_id, *self._ended_nested_ids, *working)
 
     @property
     def finished(self) -> bool:
@@ -50,21 +50,21 @@ class RunRecorder:
         if self._finished:
             return None
         if isinstance(event, AnswerAwaited):
-            return self._hand_on(0, event)
+            return self._write(0, event)
         if isinstance(event, TurnStarted):
             self._turn_id = event.turn_id
         elif isinstance(event, RunFinished):
             self._finish_nested()
             self._finished = True
         self._seq += 1
-        return self._hand_on(self._seq, event)
+        return self._write(self._seq, event)
 
-    def _hand_on(self, seq: int, event: Event) -> None:
-        self._writer.take(Envelope(seq, self._run_id, self._parent_run_id, self._turn_id, now(), event))
+    def _write(self, seq: int, event: Event) -> None:
+        self._writer.write_event(Envelope(seq, self._run_id, self._parent_run_id, self._turn_id, now(), event))
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         """Return when everything so far is durable. Raises StorageFailed."""
-        await self._writer.settle()
+        await self._writer.flush()
 
     async def commit(self, *messages: Message) -> None:
         """Add finished messages to the history."""
@@ -79,15 +79,15 @@ class RunRecorder:
         """For a run that a call of this one starts."""
         nested = NestedRecorder(self._writer, self)
         if self._finished:
-            nested.deafen()
+            nested.silence()
         else:
             self._nested.append(nested)
         return nested
 
-    def let_go(self, nested: "NestedRecorder") -> None:
+    def on_nested_end(self, nested: "NestedRecorder") -> None:
         """This run below has ended: of it and of all below it, only the ids are still needed."""
         self._nested.remove(nested)
-        self._ended_below.extend(nested.run_ids)
+        self._ended_nested_ids.extend(nested.run_ids)
 
     def _finish_nested(self) -> None:
         """A run below that was left behind after Stop ends with this one: its last event must not come later."""
@@ -98,9 +98,9 @@ class RunRecorder:
 class NestedRecorder(RunRecorder):
     """The recorder of a specialist's run: its messages are its own, kept in memory while it works."""
 
-    def __init__(self, writer: Writer, above: RunRecorder) -> None:
+    def __init__(self, writer: SessionWriter, above: RunRecorder) -> None:
         super().__init__(writer, parent_run_id=above.run_id)
-        self._above = above
+        self._parent = above
         self._messages: list[Message] = []
 
     def emit(self, event: Event) -> None:
@@ -108,7 +108,7 @@ class NestedRecorder(RunRecorder):
         ends = isinstance(event, RunFinished) and not self._finished
         super().emit(event)
         if ends:
-            self._above.let_go(self)
+            self._parent.on_nested_end(self)
 
     async def commit(self, *messages: Message) -> None:
         """Remember them."""
@@ -119,6 +119,6 @@ class NestedRecorder(RunRecorder):
         """What this run said and was told."""
         return tuple(self._messages)
 
-    def deafen(self) -> None:
+    def silence(self) -> None:
         """Say nothing at all: the run above has ended."""
         self._finished = True

@@ -5,12 +5,12 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from desktop_agent.agent.budget import NOTHING_USED, Used, tokens_of
-from desktop_agent.agent.calls.left_over import LeftOver
+from desktop_agent.agent.budget import NO_PRIOR_USE, PriorUse, token_count
+from desktop_agent.agent.calls.left_over import RecoveredCalls
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.conversation.compacted import summary_of
-from desktop_agent.conversation.repair import missing_result, unanswered
-from desktop_agent.engine.writer import Writer
+from desktop_agent.conversation.repair import missing_result, unanswered_calls
+from desktop_agent.engine.writer import SessionWriter
 from desktop_agent.vocabulary.blocks import Outcome, ToolResult, ToolUse
 from desktop_agent.vocabulary.engine_events import (
     ApprovalRequested,
@@ -36,7 +36,9 @@ from desktop_agent.vocabulary.messages import Message, MessageState, Role, now
 from desktop_agent.vocabulary.provider_events import StopReason, UsageUpdate
 from desktop_agent.vocabulary.usage import Usage
 
-_STARTED = "The program ended while this call was running. Whether it took effect is not known; it is not run again."
+_OUTCOME_UNKNOWN = (
+    "The program ended while this call was running. Whether it took effect is not known; it is not run again."
+)
 _NOT_STARTED = "The program ended before this call was started."
 
 
@@ -49,10 +51,10 @@ class OpenCalls:
     """
 
     last: Envelope
-    left: LeftOver
+    recovered_calls: RecoveredCalls
     results: Message
-    shown: tuple[Envelope, ...] = ()
-    used: Used = NOTHING_USED
+    shown_events: tuple[Envelope, ...] = ()
+    prior_use: PriorUse = NO_PRIOR_USE
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class Recovery:
     open_calls: OpenCalls | None = field(default=None)
 
 
-def recovered(
+def recover(
     messages: Sequence[Message],
     journal: Sequence[Envelope],
     stopped_run: str | None = None,
@@ -79,30 +81,30 @@ def recovered(
     used that are over.
     """
     roots = [envelope for envelope in journal if envelope.parent_run_id is None]
-    answers = _broken_answers(messages, roots)
+    answers = _interrupted_answers(messages, roots)
     everything = (*messages, *answers)
     open_calls = None if answers else _open_calls(everything, roots, stopped_run)
-    results = () if open_calls is not None else _results(everything, roots)
+    results = () if open_calls is not None else _missing_results(everything, roots)
     last = {envelope.run_id: envelope for envelope in journal}
     if open_calls is not None:
         del last[open_calls.last.run_id]
-        used = _used(open_calls.last.run_id, messages, (*journal, *below))
+        used = _prior_use(open_calls.last.run_id, messages, (*journal, *below))
         open_calls = replace(open_calls, used=used)
     return Recovery((*answers, *results), tuple(last.values()), open_calls)
 
 
-def _broken_answers(messages: Sequence[Message], journal: Sequence[Envelope]) -> tuple[Message, ...]:
+def _interrupted_answers(messages: Sequence[Message], journal: Sequence[Envelope]) -> tuple[Message, ...]:
     known = {message.id for message in messages}
     found: list[Message] = []
     for _, turn in groupby(journal, key=lambda envelope: (envelope.run_id, envelope.turn_id)):
-        message = _broken_answer(list(turn))
+        message = _interrupted_answer(list(turn))
         if message is not None and message.id not in known:
             known.add(message.id)
             found.append(message)
     return tuple(found)
 
 
-def _broken_answer(turn: list[Envelope]) -> Message | None:
+def _interrupted_answer(turn: list[Envelope]) -> Message | None:
     begin = next((envelope.event for envelope in turn if isinstance(envelope.event, TurnStarted)), None)
     if begin is None:
         return None
@@ -115,22 +117,22 @@ def _broken_answer(turn: list[Envelope]) -> Message | None:
 def _open_calls(messages: Sequence[Message], journal: Sequence[Envelope], stopped_run: str | None) -> OpenCalls | None:
     """The calls of a whole answer that nothing was said after, if the run they belong to never ended."""
     answer = messages[-1] if messages else None
-    if answer is None or not _is_acted_upon(answer):
+    if answer is None or not _has_open_calls(answer):
         return None
     turn = _turn_of(answer, journal)
     if not turn or turn[0].run_id == stopped_run:
         return None
     run = [envelope for envelope in journal if envelope.run_id == turn[0].run_id]
     continued = [each.event for each in run if isinstance(each.event, ContinuationInjected)]
-    left = replace(_left_over(turn), iterations={each.guard_name: each.iteration for each in continued})
+    left = replace(_recovered_calls(turn), guard_iterations={each.guard_name: each.iteration for each in continued})
     if any(resolved.by == "stop" and id_ not in left.finished for id_, resolved in left.decided.items()):
         return None
     shown = tuple(each for each in turn if isinstance(each.event, ToolProgress | ToolFinished))
-    results = Message.tool_results([_result(call, left) for call in answer.tool_uses])
+    results = Message.tool_results([_result_of(call, left) for call in answer.tool_uses])
     return OpenCalls(run[-1], left, results, shown)
 
 
-def _is_acted_upon(answer: Message) -> bool:
+def _has_open_calls(answer: Message) -> bool:
     is_whole = answer.role is Role.ASSISTANT and answer.state is MessageState.COMPLETE
     return is_whole and bool(answer.tool_uses) and answer.stop_reason is not StopReason.REFUSAL
 
@@ -145,7 +147,7 @@ def _turn_of(answer: Message | None, journal: Sequence[Envelope]) -> list[Envelo
     return [envelope for envelope in journal if (envelope.run_id, envelope.turn_id) in turns]
 
 
-def _left_over(turn: Sequence[Envelope]) -> LeftOver:
+def _recovered_calls(turn: Sequence[Envelope]) -> RecoveredCalls:
     finished: dict[str, ToolResult] = {}
     started: set[str] = set()
     announced: set[str] = set()
@@ -166,10 +168,10 @@ def _left_over(turn: Sequence[Envelope]) -> LeftOver:
                 finished[event.id] = event.result
             case _:
                 pass
-    return LeftOver(finished, frozenset(started), decided, waiting, frozenset(announced))
+    return RecoveredCalls(finished, frozenset(started), decided, waiting, frozenset(announced))
 
 
-def _used(run_id: str, messages: Sequence[Message], journal: Sequence[Envelope]) -> Used:
+def _prior_use(run_id: str, messages: Sequence[Message], journal: Sequence[Envelope]) -> PriorUse:
     """What this run, and all runs below it, have used: by the messages, and by the journal where there is none."""
     journal = [each for each in journal if each.run_id == run_id or each.parent_run_id is not None]
     own = [envelope.event for envelope in journal if envelope.run_id == run_id]
@@ -181,16 +183,16 @@ def _used(run_id: str, messages: Sequence[Message], journal: Sequence[Envelope])
         if message.id in turns or ((summary := summary_of(message)) is not None and summary.text in summaries)
     ]
     known = {turns.get(message.id) for message in messages}
-    usages = [usage for usage in (*committed, *_usages(journal, known)) if usage is not None]
+    usages = [usage for usage in (*committed, *_turn_usages(journal, known)) if usage is not None]
     told = [event.cost for event in own if isinstance(event, CostUpdated)]
     costs = [usage.cost for usage in usages if usage.cost is not None]
     # What came to nothing is only in what was told, and what came since only in the sum.
     cost = max((sum(costs), *told)) if costs or told else None
     rounds = sum(isinstance(event, ToolResultsReceived) for event in own)
-    return Used(len(turns), rounds, sum(map(tokens_of, usages)), cost, _seconds_at_work(run_id, journal))
+    return PriorUse(len(turns), rounds, sum(map(token_count, usages)), cost, _seconds_at_work(run_id, journal))
 
 
-def _usages(journal: Sequence[Envelope], known: Container[str | None]) -> Iterable[Usage]:
+def _turn_usages(journal: Sequence[Envelope], known: Container[str | None]) -> Iterable[Usage]:
     """Of each turn but the known ones. What specialists say is in the journal alone."""
     turns: dict[str | None, Usage] = {}
     for envelope in journal:
@@ -203,33 +205,33 @@ def _usages(journal: Sequence[Envelope], known: Container[str | None]) -> Iterab
 
 def _seconds_at_work(run_id: str, journal: Sequence[Envelope]) -> float:
     """The time between its records, without that in which a person was waited for and that between two processes."""
-    seconds, before, clock = 0.0, None, _Clock(run_id)
+    seconds, before, clock = 0.0, None, _WorkTime(run_id)
     for envelope in sorted(journal, key=lambda each: each.at):
         if isinstance(envelope.event, RunStarted) and envelope.event.resumed:
             before = None
-        if before is not None and clock.goes_on:
+        if before is not None and clock.is_running:
             seconds += (envelope.at - before).total_seconds()
         before = envelope.at
         clock.take(envelope)
     return seconds
 
 
-class _Clock:
+class _WorkTime:
     """Whether the time at work of this run went on, as its budget said while it lived. A call is named with its run."""
 
     def __init__(self, run_id: str) -> None:
         self._run_id = run_id
-        self._above: dict[str, str | None] = {}
+        self._parents: dict[str, str | None] = {}
         self._running: set[tuple[str, str]] = set()
-        self._asked_about: set[tuple[str, str]] = set()
+        self._open_approvals: set[tuple[str, str]] = set()
         self._questions: set[str] = set()
 
     @property
-    def goes_on(self) -> bool:
+    def is_running(self) -> bool:
         """While a person is waited for, only where a call runs that does not itself wait for that person."""
-        if not self._asked_about and not self._questions:
+        if not self._open_approvals and not self._questions:
             return True
-        handed_on = Counter(self._above.get(run_id) for run_id in self._waiting_runs())
+        handed_on = Counter(self._parents.get(run_id) for run_id in self._waiting_runs())
         running = Counter(run_id for run_id, _ in self._running)
         if self._questions:
             del running[self._run_id]
@@ -238,32 +240,32 @@ class _Clock:
     def take(self, envelope: Envelope) -> None:
         """What happened next."""
         event, run_id = envelope.event, envelope.run_id
-        self._above[run_id] = envelope.parent_run_id
+        self._parents[run_id] = envelope.parent_run_id
         match event:
             case RunStarted(resumed=True):
                 # What its specialists and its tools asked is asked no more; questions about its own calls are.
-                self._asked_about = {each for each in self._asked_about if each[0] == self._run_id}
+                self._open_approvals = {each for each in self._open_approvals if each[0] == self._run_id}
                 self._questions, self._running = set(), set()
             case QuestionAsked():
                 self._questions.add(event.question_id)
             case QuestionAnswered():
                 self._questions.discard(event.question_id)
             case ToolResultsReceived():
-                self._asked_about = {each for each in self._asked_about if each[0] != run_id}
+                self._open_approvals = {each for each in self._open_approvals if each[0] != run_id}
             case _:
-                self._take_call(event, run_id)
+                self._on_call_event(event, run_id)
 
-    def _take_call(self, event: Event, run_id: str) -> None:
+    def _on_call_event(self, event: Event, run_id: str) -> None:
         match event:
             case ApprovalRequested():
-                self._asked_about.add((run_id, event.tool_use_id))
+                self._open_approvals.add((run_id, event.tool_use_id))
             case ApprovalResolved():
-                self._asked_about.discard((run_id, event.tool_use_id))
+                self._open_approvals.discard((run_id, event.tool_use_id))
             case ToolStarted():
                 self._running.add((run_id, event.id))
             case ToolFinished():
                 # A card that fits its call no more ends without a word.
-                self._asked_about.discard((run_id, event.id))
+                self._open_approvals.discard((run_id, event.id))
                 self._running.discard((run_id, event.id))
             case _:
                 pass
@@ -271,39 +273,39 @@ class _Clock:
     def _waiting_runs(self) -> set[str]:
         """Those that ask about a call, and those above them."""
         found: set[str] = set()
-        for run_id, _ in self._asked_about:
+        for run_id, _ in self._open_approvals:
             above: str | None = run_id
             while above is not None and above not in found:
                 found.add(above)
-                above = self._above.get(above)
+                above = self._parents.get(above)
         return found
 
 
-def _results(messages: Sequence[Message], journal: Sequence[Envelope]) -> tuple[Message, ...]:
-    calls = unanswered(messages)
+def _missing_results(messages: Sequence[Message], journal: Sequence[Envelope]) -> tuple[Message, ...]:
+    calls = unanswered_calls(messages)
     if not calls:
         return ()
     answer = next((message for message in reversed(messages) if message.role is Role.ASSISTANT), None)
-    left = _left_over(_turn_of(answer, journal))
-    return (Message.tool_results([_result(call, left) for call in calls]),)
+    left = _recovered_calls(_turn_of(answer, journal))
+    return (Message.tool_results([_result_of(call, left) for call in calls]),)
 
 
-def _result(call: ToolUse, left: LeftOver) -> ToolResult:
+def _result_of(call: ToolUse, left: RecoveredCalls) -> ToolResult:
     finished = left.finished.get(call.id)
     if finished is not None:
         return finished
     if call.id in left.started:
-        return missing_result(call, Outcome.UNKNOWN, _STARTED)
+        return missing_result(call, Outcome.UNKNOWN, _OUTCOME_UNKNOWN)
     return missing_result(call, Outcome.CANCELLED, _NOT_STARTED)
 
 
-def end_run(writer: Writer, last: Envelope) -> None:
+def mark_run_ended(writer: SessionWriter, last: Envelope) -> None:
     """Say in the journal that the run is over, so that nobody looks at it again."""
-    writer.take(replace(last, seq=last.seq + 1, at=now(), event=RunFinished(RunEnd.ABORTED)))
-    writer.ledger.forget_pieces(last.run_id)
+    writer.write_event(replace(last, seq=last.seq + 1, at=now(), event=RunFinished(RunEnd.ABORTED)))
+    writer.journal_queue.finish_run_soon(last.run_id)
 
 
-def close_calls(writer: Writer, open_calls: OpenCalls) -> None:
+def close_calls(writer: SessionWriter, open_calls: OpenCalls) -> None:
     """Nobody goes on with these calls: each gets its result, and their run is over."""
     writer.add(open_calls.results)
-    end_run(writer, open_calls.last)
+    mark_run_ended(writer, open_calls.last)

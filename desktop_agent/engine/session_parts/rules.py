@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from desktop_agent.engine.rule_book import RuleBook
-from desktop_agent.engine.session_parts.write_behind import closed
-from desktop_agent.engine.writer import Keeps
-from desktop_agent.permissions.standing import ALL_NAMES, NamePolicy, Standing
-from desktop_agent.permissions.taint import CLEAN, Taint
+from desktop_agent.engine.session_parts.write_behind import conversation_closed_error
+from desktop_agent.engine.writer import JournalSink
+from desktop_agent.permissions.standing import ALL_NAMES, PermissionPolicy, ToolNamePolicy
+from desktop_agent.permissions.taint import NO_UNTRUSTED_CONTENT, UntrustedContent
 from desktop_agent.vocabulary.conduct.modes import Mode
 from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.errors import Sentence
@@ -14,7 +14,7 @@ from desktop_agent.vocabulary.messages import now
 from desktop_agent.vocabulary.tool_calls import Effect, UntrustedSource
 
 
-class KeptStanding(Standing):
+class SessionPermissionPolicy(PermissionPolicy):
     """What holds in one conversation. A rule that is added is kept, one that is revoked is forgotten.
 
     `given` are rules that hold while the conversation is open and are kept nowhere. `on_taint` keeps what came in from
@@ -23,14 +23,14 @@ class KeptStanding(Standing):
 
     def __init__(
         self,
-        ledger: Keeps,
+        ledger: JournalSink,
         book: RuleBook,
         *,
         given: Iterable[Rule] = (),
         mode: Mode | None = None,
-        names: NamePolicy = ALL_NAMES,
+        names: ToolNamePolicy = ALL_NAMES,
         own_folders: tuple[str, ...] = (),
-        taint: Taint = CLEAN,
+        taint: UntrustedContent = NO_UNTRUSTED_CONTENT,
         on_taint: Callable[[], None] = lambda: None,
     ) -> None:
         record = ledger.record
@@ -42,13 +42,13 @@ class KeptStanding(Standing):
             workspace=record.workspace,
             own_folders=own_folders,
         )
-        self._taint = taint
-        self._on_taint = on_taint
+        self._untrusted_content = taint
+        self._on_untrusted_change = on_taint
         self._ledger = ledger
-        self._book = book
+        self._rule_book = book
         self._added: set[str] = set()
         self._is_closed = False
-        book.join(self)
+        book.subscribe(self)
 
     def set_mode(self, mode: Mode) -> None:
         """Change it, at once. Raises WrongUse when the conversation is closed."""
@@ -65,7 +65,7 @@ class KeptStanding(Standing):
             return
         self._ledger.save_rule(placed)
         self._added.add(rule.id)
-        self._book.add(placed, self)
+        self._rule_book.add(placed, self)
 
     def revoke(self, rule_id: str) -> Rule | None:
         """One less, forgotten; None when there is none of this id. Raises WrongUse when the conversation is closed."""
@@ -74,59 +74,59 @@ class KeptStanding(Standing):
         self._added.discard(rule_id)
         if revoked is not None:
             self._ledger.delete_rule(rule_id)
-            self._book.remove(rule_id, self)
+            self._rule_book.remove(rule_id, self)
         return revoked
 
-    def used(self, rule_id: str) -> None:
+    def mark_used(self, rule_id: str) -> None:
         """A call ran because of this rule."""
-        super().used(rule_id)
+        super().mark_used(rule_id)
         for rule in self._rules:
             if rule.id == rule_id:
-                self._book.replace(rule)
-                self._ledger.rule_used(rule_id, rule.last_used_at or now())
+                self._rule_book.replace(rule)
+                self._ledger.mark_rule_used(rule_id, rule.last_used_at or now())
 
     def suspend(self, effects: frozenset[Effect], why: Sentence) -> None:
         """As in Standing. Raises WrongUse when the conversation is closed."""
         self._refuse_when_closed()
         super().suspend(effects, why)
 
-    def mark(self, outsider: UntrustedSource) -> bool:
+    def mark_untrusted(self, outsider: UntrustedSource) -> bool:
         """As in Standing, and kept."""
-        is_new = super().mark(outsider)
+        is_new = super().mark_untrusted(outsider)
         if is_new:
-            self._on_taint()
+            self._on_untrusted_change()
         return is_new
 
-    def trust(self, outsider: UntrustedSource) -> bool:
+    def trust_source(self, outsider: UntrustedSource) -> bool:
         """As in Standing, and kept."""
-        is_new = super().trust(outsider)
+        is_new = super().trust_source(outsider)
         if is_new:
-            self._on_taint()
+            self._on_untrusted_change()
         return is_new
 
-    def lift(self, shown: Sequence[str] | None = None) -> None:
+    def lift_suspension(self, shown: Sequence[str] | None = None) -> None:
         """As in Standing, and kept. Raises WrongUse when the conversation is closed."""
         self._refuse_when_closed()
-        super().lift(shown)
-        self._on_taint()
+        super().lift_suspension(shown)
+        self._on_untrusted_change()
 
-    def learn(self, rule: Rule) -> None:
+    def add_shared_rule(self, rule: Rule) -> None:
         """Another conversation added this; it is kept already."""
         super().add(rule)
 
-    def unlearn(self, rule_id: str) -> None:
+    def remove_shared_rule(self, rule_id: str) -> None:
         """Somebody else revoked this; it is forgotten already, unless this one's writing of it still waits."""
         super().revoke(rule_id)
         if rule_id in self._added:
             self._added.discard(rule_id)
             self._ledger.delete_rule(rule_id)
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """The conversation is closed: others may say what they like, and nothing changes here any more."""
-        self._book.leave(self)
+        self._rule_book.unsubscribe(self)
         self._is_closed = True
 
-    def move_to(self, workspace: str | None) -> None:
+    def set_workspace(self, workspace: str | None) -> None:
         """The conversation works in this folder now: in another one, other rules hold.
 
         Raises WrongUse when the conversation is closed.
@@ -134,8 +134,8 @@ class KeptStanding(Standing):
         self._refuse_when_closed()
         if workspace != self._workspace:
             self._workspace = workspace
-            self._tell()
+            self._notify()
 
     def _refuse_when_closed(self) -> None:
         if self._is_closed:
-            raise closed()
+            raise conversation_closed_error()

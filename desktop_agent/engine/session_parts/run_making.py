@@ -4,21 +4,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from desktop_agent.agent.budget import NOTHING_USED, Budget, Used
-from desktop_agent.agent.calls.left_over import LeftOver
+from desktop_agent.agent.budget import NO_PRIOR_USE, Budget, PriorUse
+from desktop_agent.agent.calls.left_over import RecoveredCalls
 from desktop_agent.agent.conduct.ask_user import ask_user
 from desktop_agent.agent.conduct.change_mode import change_mode
-from desktop_agent.agent.request import Prepared, RunSettings
+from desktop_agent.agent.request import PreparedHistory, RunSettings
 from desktop_agent.agent.run import Run
-from desktop_agent.agent.surroundings import Surroundings
+from desktop_agent.agent.surroundings import RunContext
 from desktop_agent.conversation.picture_fitting import PictureFitter
 from desktop_agent.engine.checkpoints import Checkpoints
-from desktop_agent.engine.session_parts.compacting import CompactingRun
-from desktop_agent.engine.session_parts.conduct import Conduct
+from desktop_agent.engine.session_parts.compacting import CompactionRun
+from desktop_agent.engine.session_parts.conduct import RuntimeControls
 from desktop_agent.engine.session_parts.recorder import RunRecorder
 from desktop_agent.engine.session_parts.setup import SessionSetup
 from desktop_agent.storage.records import ConversationRecord
-from desktop_agent.tools.file_keeper import FileKeeper
+from desktop_agent.tools.file_keeper import Checkpointer
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.tools.workspace import Workspace
@@ -27,7 +27,7 @@ from desktop_agent.vocabulary.engine_events import RunEnd
 from desktop_agent.vocabulary.messages import Message
 
 
-class Work(Protocol):
+class SessionRun(Protocol):
     """What a session does at one time: a run, or the summarising of older messages."""
 
     @property
@@ -35,7 +35,7 @@ class Work(Protocol):
         """The turn that runs, or ran last."""
         ...
 
-    async def execute(self, prompt: Message | None = None, *, left: LeftOver | None = None) -> RunEnd:
+    async def execute(self, prompt: Message | None = None, *, left: RecoveredCalls | None = None) -> RunEnd:
         """From its first event to its last. Raises nothing."""
         ...
 
@@ -44,24 +44,24 @@ class Work(Protocol):
         ...
 
 
-class RunMaking:
+class RunFactory:
     """Makes the runs of one session."""
 
     def __init__(
         self,
         setup: SessionSetup,
-        conduct: Conduct,
+        conduct: RuntimeControls,
         checkpoints: Checkpoints | None,
         record: Callable[[], ConversationRecord],
     ) -> None:
         self._setup = setup
-        self._conduct = conduct
+        self._controls = conduct
         self._checkpoints = checkpoints
         self._record = record
-        self._fitter = PictureFitter()
-        self._prepared = Prepared()
+        self._picture_fitter = PictureFitter()
+        self._prepared_history = PreparedHistory()
 
-    def run(self, recorder: RunRecorder, used: Used = NOTHING_USED) -> Run:
+    def create_run(self, recorder: RunRecorder, used: PriorUse = NO_PRIOR_USE) -> Run:
         """A run that is ready to start. Raises WrongUse where something it needs is gone, and StorageFailed where the
         conversations can only be read.
 
@@ -69,27 +69,27 @@ class RunMaking:
         """
         settings = self._settings()
         budget = Budget(settings.limits, used=used)
-        return Run(self._around(recorder, budget), settings, budget)
+        return Run(self._context(recorder, budget), settings, budget)
 
-    def compacting(self, recorder: RunRecorder) -> CompactingRun:
+    def create_compaction_run(self, recorder: RunRecorder) -> CompactionRun:
         """A run that only summarises. Raises the same."""
         settings = self._settings()
         budget = Budget(settings.limits)
-        return CompactingRun(self._around(recorder, budget), settings, budget)
+        return CompactionRun(self._context(recorder, budget), settings, budget)
 
-    def _around(self, recorder: RunRecorder, budget: Budget) -> Surroundings:
-        setup, conduct = self._setup, self._conduct
-        tools, files, record = self._tools(recorder, budget), self._files(), self._record()
+    def _context(self, recorder: RunRecorder, budget: Budget) -> RunContext:
+        setup, conduct = self._setup, self._controls
+        tools, files, record = self._tools(recorder, budget), self._file_keeper(), self._record()
         # In one moment with the tools: rules of one folder never decide about tools of another.
-        conduct.standing.move_to(record.workspace)
-        return Surroundings(
+        conduct.permission_policy.set_workspace(record.workspace)
+        return RunContext(
             # Of one moment with the model: another server that is chosen while it runs is for the next run.
             open_provider=lambda model: setup.open_provider(record, model),
             tools_ready=lambda: setup.tools_ready(record),
             recorder=recorder,
             tools=tools,
             approvals=conduct.approvals,
-            standing=conduct.standing,
+            permission_policy=conduct.permission_policy,
             modes=conduct.modes,
             read_picture=setup.read_picture,
             hooks=setup.hooks,
@@ -98,15 +98,15 @@ class RunMaking:
             guards=conduct.guards,
             specialists=setup.specialists(),
             files=files,
-            fitter=self._fitter,
-            prepared=self._prepared,
+            fitter=self._picture_fitter,
+            prepared_history=self._prepared_history,
         )
 
     def _settings(self) -> RunSettings:
         record, setup = self._record(), self._setup
         if setup.store is not None and setup.store.read_only is not None:
             raise setup.store.read_only
-        setup.refuse_removed(record)
+        setup.require_endpoint(record)
         return RunSettings(
             model=record.model or "",
             config=setup.config_for(record),
@@ -119,15 +119,15 @@ class RunMaking:
     def _tools(self, recorder: RunRecorder, budget: Budget) -> ToolRegistry:
         own: list[AnyTool] = []
         if self._setup.questions:
-            own.append(ask_user(self._conduct.questions, recorder.emit, waiting=budget.pausing))
+            own.append(ask_user(self._controls.questions, recorder.emit, waiting=budget.paused))
         if self._setup.mode_requests:
-            own.append(change_mode(self._conduct.modes))
+            own.append(change_mode(self._controls.modes))
         return self._setup.tools_for(self._record()).with_tools(*own)
 
-    def _files(self) -> FileKeeper | None:
+    def _file_keeper(self) -> Checkpointer | None:
         record = self._record()
-        if self._setup.files_for is not None:
-            return self._setup.files_for(record)
+        if self._setup.file_keeper_for is not None:
+            return self._setup.file_keeper_for(record)
         if self._checkpoints is None:
             return None
-        return self._checkpoints.keeper(Workspace(Path(record.workspace)) if record.workspace else None)
+        return self._checkpoints.file_keeper(Workspace(Path(record.workspace)) if record.workspace else None)

@@ -3,13 +3,13 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from desktop_agent.agent.pictures import ReadPicture
+from desktop_agent.agent.pictures import PictureReader
 from desktop_agent.engine.rule_book import RuleBook
-from desktop_agent.permissions.standing import ALL_NAMES, NamePolicy
+from desktop_agent.permissions.standing import ALL_NAMES, ToolNamePolicy
 from desktop_agent.providers.provider import Provider
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.storage.store import Store
-from desktop_agent.tools.file_keeper import FileKeeper
+from desktop_agent.tools.file_keeper import Checkpointer
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.vocabulary.conduct.guards import Guard
 from desktop_agent.vocabulary.conduct.hooks import Hooks
@@ -20,7 +20,7 @@ from desktop_agent.vocabulary.conduct.specialists import Specialist
 from desktop_agent.vocabulary.requests import ProviderConfig
 
 
-async def _ready(_: ConversationRecord) -> None:
+async def _no_wait_for_tools(_: ConversationRecord) -> None:
     """Wait for nobody."""
 
 
@@ -29,7 +29,7 @@ class SessionSetup:
     """What sessions are made with. Functions are called afresh for each run, so changes hold from the next prompt on;
     `modes` are asked for whenever one is looked for, so changes hold at once, see `ModeSwitch.follow`.
 
-    `open_provider` also takes the name of a model: a specialist may have its own; `refuse_removed` raises WrongUse
+    `open_provider` also takes the name of a model: a specialist may have its own; `require_endpoint` raises WrongUse
     where it is certain to. A run begins with `tools_ready`. `rules` hold while a session is
     open and are kept nowhere; `book` has those that are kept. `names` says which tools may be named at all.
     `own_folders` are the program's own, where no call writes. `files`
@@ -38,21 +38,21 @@ class SessionSetup:
     """
 
     open_provider: Callable[[ConversationRecord, str], Awaitable[Provider]]
-    read_picture: ReadPicture
+    read_picture: PictureReader
     tools_for: Callable[[ConversationRecord], ToolRegistry]
     config_for: Callable[[ConversationRecord], ProviderConfig]
-    refuse_removed: Callable[[ConversationRecord], None] = lambda _: None
-    tools_ready: Callable[[ConversationRecord], Awaitable[None]] = _ready
+    require_endpoint: Callable[[ConversationRecord], None] = lambda _: None
+    tools_ready: Callable[[ConversationRecord], Awaitable[None]] = _no_wait_for_tools
     limits: Callable[[], Limits] = Limits
-    files_for: Callable[[ConversationRecord], FileKeeper | None] | None = None
+    file_keeper_for: Callable[[ConversationRecord], Checkpointer | None] | None = None
     store: Store | None = None
     hooks: Hooks = field(default_factory=Hooks)
     modes: Callable[[], tuple[Mode, ...]] = lambda: BUILT_IN_MODES
     guards: tuple[Guard, ...] = ()
     specialists: Callable[[], tuple[Specialist, ...]] = tuple
     rules: tuple[Rule, ...] = ()
-    book: RuleBook = field(default_factory=RuleBook)
-    names: NamePolicy = ALL_NAMES
+    rule_book: RuleBook = field(default_factory=RuleBook)
+    names: ToolNamePolicy = ALL_NAMES
     own_folders: tuple[str, ...] = ()
     questions: bool = False
     mode_requests: bool = False

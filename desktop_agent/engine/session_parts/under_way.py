@@ -3,24 +3,24 @@
 import asyncio
 from collections.abc import Callable
 
-from desktop_agent.agent.calls.left_over import LeftOver
+from desktop_agent.agent.calls.left_over import RecoveredCalls
 from desktop_agent.engine.session_parts.recorder import RunRecorder
-from desktop_agent.engine.session_parts.run_making import Work
-from desktop_agent.engine.writer import Writer
+from desktop_agent.engine.session_parts.run_making import SessionRun
+from desktop_agent.engine.writer import SessionWriter
 from desktop_agent.vocabulary.conduct.interrupts import Interrupt
 from desktop_agent.vocabulary.engine_events import EngineEvent, RunEnd
 from desktop_agent.vocabulary.messages import Message
 
-After = Callable[[RunRecorder, Message | None, RunEnd], None]
+OnRunEnd = Callable[[RunRecorder, Message | None, RunEnd], None]
 
 
-class UnderWay:
+class ActiveRun:
     """The run that works, if one does. `on_change` hears when work begins and when all of it is written."""
 
-    def __init__(self, writer: Writer, on_change: Callable[[], None]) -> None:
+    def __init__(self, writer: SessionWriter, on_change: Callable[[], None]) -> None:
         self._writer = writer
         self._on_change = on_change
-        self._work: Work | None = None
+        self._work: SessionRun | None = None
         self._recorder: RunRecorder | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -41,11 +41,11 @@ class UnderWay:
 
     def start(
         self,
-        work: Work,
+        work: SessionRun,
         recorder: RunRecorder,
-        after: After,
+        after: OnRunEnd,
         prompt: Message | None = None,
-        left: LeftOver | None = None,
+        left: RecoveredCalls | None = None,
     ) -> None:
         """Begin it; `after` hears of its end at once, with the prompt, and may begin the next."""
         self._work, self._recorder = work, recorder
@@ -55,7 +55,7 @@ class UnderWay:
         task.add_done_callback(lambda _: self._on_change())
         self._on_change()
 
-    def is_last(self, recorder: RunRecorder) -> bool:
+    def is_latest(self, recorder: RunRecorder) -> bool:
         """Whether no other run was begun since."""
         return recorder is self._recorder
 
@@ -63,11 +63,11 @@ class UnderWay:
         """Stop it, or one of its calls; False when there is nothing to stop."""
         return self.recorder is not None and self._work is not None and self._work.interrupt(target)
 
-    def tell(self, event: EngineEvent) -> None:
+    def emit(self, event: EngineEvent) -> None:
         """Into the run that works, or between two."""
         recorder = self.recorder
         if recorder is None:
-            self._writer.tell_between_runs(event)
+            self._writer.emit_between_runs(event)
         else:
             recorder.emit(event)
 
@@ -78,13 +78,13 @@ class UnderWay:
 
     async def _run(
         self,
-        work: Work,
+        work: SessionRun,
         recorder: RunRecorder,
-        after: After,
+        after: OnRunEnd,
         prompt: Message | None,
-        left: LeftOver | None,
+        left: RecoveredCalls | None,
     ) -> None:
         end = await work.execute(prompt, left=left)
         after(recorder, prompt, end)
         for run_id in recorder.run_ids:
-            await self._writer.ledger.finish_run(run_id)
+            await self._writer.journal_queue.finish_run(run_id)

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from desktop_agent.tools.foreign_code import told, trace_of
+from desktop_agent.tools.foreign_code import notify, safe_traceback
 from desktop_agent.vocabulary.errors import DatabaseReplaced, StorageFailed, WrittenElsewhere, WrongUse
 
 _log = logging.getLogger(__name__)
@@ -16,18 +16,18 @@ Write = TypeVar("Write")
 # Streamed text reaches the disk at least this often, in seconds: twice as often as promised.
 FLUSH_INTERVAL = 0.25
 # What the disk refused is tried again after so many seconds, or with the next write.
-AGAIN = 3.0
+RETRY_SECONDS = 3.0
 # After these a conversation writes nothing more; it has to be opened again.
 OVERTAKEN = (WrittenElsewhere, DatabaseReplaced)
 
 
-def closed() -> WrongUse:
+def conversation_closed_error() -> WrongUse:
     """For whoever still wants something of a conversation that was closed."""
     return WrongUse("This conversation is closed.", "Open it again, and go on there.")
 
 
-def _never_written(error: Exception) -> StorageFailed:
-    _log.error("a part of the conversation could not be written: %s", trace_of(error))
+def _permanent_failure(error: Exception) -> StorageFailed:
+    _log.error("a part of the conversation could not be written: %s", safe_traceback(error))
     return StorageFailed(f"A part of the conversation could not be written ({type(error).__name__}).")
 
 
@@ -41,24 +41,24 @@ class WriteBehind(ABC, Generic[Write]):
 
     def __init__(self) -> None:
         self._pending: deque[Write] = deque()
-        self._in_hand: Write | None = None
+        self._current_write: Write | None = None
         """What is being written just now."""
         self._lock = asyncio.Lock()
-        self._timer: asyncio.TimerHandle | None = None
-        self._again: asyncio.TimerHandle | None = None
+        self._flush_timer: asyncio.TimerHandle | None = None
+        self._retry_timer: asyncio.TimerHandle | None = None
         self._flushing: asyncio.Task[None] | None = None
         self.trouble: StorageFailed | None = None
         """What the disk said last, or why something can never be written; None while writing works."""
-        self.given_up: StorageFailed | None = None
+        self.lost_write_error: StorageFailed | None = None
         """Why something can never be written, from the first such write on."""
-        self._losses = self._losses_told = 0
+        self._lost_writes = self._reported_losses = 0
         self._overtaken: WrittenElsewhere | DatabaseReplaced | None = None
         self._is_closed = False
         self._trouble_listeners: list[Callable[[StorageFailed | None], None]] = []
         self._watchers: list[Callable[[], None]] = []
 
     @property
-    def is_settled(self) -> bool:
+    def is_flushed(self) -> bool:
         """Whether nothing waits to be written."""
         return not self._pending and not self._lock.locked()
 
@@ -66,26 +66,26 @@ class WriteBehind(ABC, Generic[Write]):
         """Be told when writing begins to fail, when it ends for good (OVERTAKEN), and with None when it works again."""
         self._trouble_listeners.append(listener)
 
-    def on_work(self, watcher: Callable[[], None]) -> None:
+    def on_pending_change(self, watcher: Callable[[], None]) -> None:
         """Be told when something waits to be written, and after each attempt to write it."""
         self._watchers.append(watcher)
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         """Return when everything so far is durable. Raises StorageFailed, also for what was lost since the last time.
 
         Whoever waits while something is lost hears of it: an effect of each may rest on that.
         A caller that is cancelled leaves the writing to go on: half a write would be written twice.
         """
-        known = self._losses_told
-        trouble = await self._written()
-        lost = self.given_up if self._losses > known else None
-        self._losses_told = self._losses
+        known = self._reported_losses
+        trouble = await self._write_shielded()
+        lost = self.lost_write_error if self._lost_writes > known else None
+        self._reported_losses = self._lost_writes
         if (fault := trouble or lost) is not None:
             raise fault
 
     async def write_all(self) -> None:
         """Write what waits; a refusal of the disk is told to who listens for trouble, not raised."""
-        await self._written()
+        await self._write_shielded()
 
     async def write_at_once(self) -> None:
         """The same on any loop, without taking turns: the program ends, and its own loop does not go on any more.
@@ -93,9 +93,9 @@ class WriteBehind(ABC, Generic[Write]):
         What was being written just then is written again, which is harmless: only the other loop would hear what became
         of it. Raises StorageFailed, and what else makes a write impossible.
         """
-        if self._in_hand is not None:
-            self._pending.appendleft(self._in_hand)
-            self._in_hand = None
+        if self._current_write is not None:
+            self._pending.appendleft(self._current_write)
+            self._current_write = None
         while self._pending:
             try:
                 await self._prepare(self._pending[0])
@@ -110,9 +110,9 @@ class WriteBehind(ABC, Generic[Write]):
                 self._pending.appendleft(write)
                 raise
 
-    async def _written(self) -> StorageFailed | None:
+    async def _write_shielded(self) -> StorageFailed | None:
         writing = asyncio.create_task(self._write_in_turn())
-        writing.add_done_callback(lambda _: self._tell_watchers())
+        writing.add_done_callback(lambda _: self._notify_watchers())
         return await asyncio.shield(writing)
 
     async def close(self) -> None:
@@ -126,16 +126,16 @@ class WriteBehind(ABC, Generic[Write]):
     def _append(self, write: Write) -> None:
         """Written with whatever is written next. Raises WrongUse when it is closed."""
         if self._is_closed:
-            raise closed()
+            raise conversation_closed_error()
         if self._overtaken is not None:
             return
         self._pending.append(write)
         if len(self._pending) == 1:
-            self._tell_watchers()
+            self._notify_watchers()
 
-    def _write_within_the_interval(self) -> None:
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(FLUSH_INTERVAL, self._write_now)
+    def _schedule_write(self) -> None:
+        if self._flush_timer is None:
+            self._flush_timer = asyncio.get_running_loop().call_later(FLUSH_INTERVAL, self._write_now)
 
     def _write_soon(self, write: Write) -> None:
         self._append(write)
@@ -147,19 +147,19 @@ class WriteBehind(ABC, Generic[Write]):
             self._flushing = asyncio.create_task(self.write_all())
         else:
             # It may have looked for the last time already.
-            self._write_within_the_interval()
+            self._schedule_write()
 
     def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._again is not None:
-            self._again.cancel()
-            self._again = None
+        if self._flush_timer is not None:
+            self._flush_timer.cancel()
+            self._flush_timer = None
+        if self._retry_timer is not None:
+            self._retry_timer.cancel()
+            self._retry_timer = None
 
-    def _tell_watchers(self) -> None:
+    def _notify_watchers(self) -> None:
         for watcher in tuple(self._watchers):
-            told(watcher)
+            notify(watcher)
 
     async def _write_in_turn(self) -> StorageFailed | None:
         async with self._lock:
@@ -167,25 +167,25 @@ class WriteBehind(ABC, Generic[Write]):
             try:
                 trouble = await self._write_pending() or trouble
             except OVERTAKEN as error:
-                trouble = self._overtaken = self.given_up = error
+                trouble = self._overtaken = self.lost_write_error = error
                 self._pending.clear()
             except StorageFailed as error:
                 trouble = error
             except Exception as error:  # noqa: BLE001 - who waits for the writing hears of it in one way only
-                trouble = _never_written(error)
-            self._note(trouble)
-            if self._pending and trouble is not None and not self._is_closed and self._again is None:
-                self._again = asyncio.get_running_loop().call_later(AGAIN, self._write_now)
+                trouble = _permanent_failure(error)
+            self._update_trouble(trouble)
+            if self._pending and trouble is not None and not self._is_closed and self._retry_timer is None:
+                self._retry_timer = asyncio.get_running_loop().call_later(RETRY_SECONDS, self._write_now)
             return trouble
 
-    def _note(self, trouble: StorageFailed | None) -> None:
+    def _update_trouble(self, trouble: StorageFailed | None) -> None:
         # What can never be written is not saved when something else is.
-        before, self.trouble = self.trouble, trouble or self.given_up
+        before, self.trouble = self.trouble, trouble or self.lost_write_error
         # Being overtaken is the end, whatever the disk refused before.
         is_the_end = isinstance(self.trouble, OVERTAKEN) and self.trouble is not before
         if is_the_end or (self.trouble is None) != (before is None):
             for listener in tuple(self._trouble_listeners):
-                told(listener, self.trouble)
+                notify(listener, self.trouble)
 
     async def _write_pending(self) -> StorageFailed | None:
         """Write all that waits; what can never be written does not hold up what can, and is told at the end."""
@@ -193,19 +193,19 @@ class WriteBehind(ABC, Generic[Write]):
         while self._pending:
             await self._prepare(self._pending[0])
             # Taken out first: what is noted meanwhile goes behind, not into, what is being written just now.
-            write = self._in_hand = self._pending.popleft()
+            write = self._current_write = self._pending.popleft()
             try:
                 await self._write(write)
             except (StorageFailed, asyncio.CancelledError):
                 self._pending.appendleft(write)
                 raise
             except Exception as error:  # noqa: BLE001 - see above
-                self._give_up(write)
+                self._on_write_lost(write)
                 # Whoever asks next whether all is durable must hear it: the next effect may rest on it.
-                self._losses += 1
-                trouble = self.given_up = _never_written(error)
+                self._lost_writes += 1
+                trouble = self.lost_write_error = _permanent_failure(error)
             finally:
-                self._in_hand = None
+                self._current_write = None
         return trouble
 
     @abstractmethod
@@ -217,5 +217,5 @@ class WriteBehind(ABC, Generic[Write]):
         """One write. Raises StorageFailed where it is worth trying again."""
 
     @abstractmethod
-    def _give_up(self, write: Write) -> None:
+    def _on_write_lost(self, write: Write) -> None:
         """This one can never be written."""

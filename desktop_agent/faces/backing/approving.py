@@ -4,17 +4,17 @@ import asyncio
 import logging
 
 from desktop_agent.permissions.approvals import Approval, ApprovalBroker
-from desktop_agent.tools.foreign_code import Fault, contained, kind_of, trace_of
+from desktop_agent.tools.foreign_code import Fault, call_foreign, safe_traceback, type_name
 from desktop_agent.vocabulary.engine_events import ApprovalRequested, ApprovalResolved, Envelope
 from desktop_agent.vocabulary.errors import AgentError
 from desktop_agent.vocabulary.options import Approver
 from desktop_agent.vocabulary.tool_calls import AllowOnce, Decision, Deny
 
 _log = logging.getLogger(__name__)
-_NOBODY = "Nobody is there to approve this call."
+_NO_APPROVER = "Nobody is there to approve this call."
 
 
-class Approving:
+class ApprovalResponder:
     """Asks the caller's approver about each approval, also about those of specialists. One that raises denies."""
 
     def __init__(self, approvals: ApprovalBroker, approver: Approver) -> None:
@@ -22,7 +22,7 @@ class Approving:
         self._approver = approver
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
-    def hear(self, envelope: Envelope) -> None:
+    def handle(self, envelope: Envelope) -> None:
         """Every event."""
         event = envelope.event
         if self._approver == "wait":
@@ -53,15 +53,15 @@ class Approving:
         except AgentError as error:
             self._approvals.answer(approval_id, Deny(message=f"The approver's decision could not be taken: {error}"))
         except BaseException as error:  # noqa: BLE001 - it may be anything that calls itself a decision
-            _log.error("a decision could not be taken: %s", trace_of(error))
-            words = f"The approver's decision could not be taken ({kind_of(error)})."
+            _log.error("a decision could not be taken: %s", safe_traceback(error))
+            words = f"The approver's decision could not be taken ({type_name(error)})."
             self._approvals.answer(approval_id, Deny(message=words))
 
     async def _decision(self, approval: Approval) -> Decision:
         approver = self._approver
         if isinstance(approver, str):
-            return AllowOnce() if approver == "always" else Deny(message=_NOBODY)
-        made = await contained(lambda: approver(approval))
+            return AllowOnce() if approver == "always" else Deny(message=_NO_APPROVER)
+        made = await call_foreign(lambda: approver(approval))
         if not isinstance(made, Fault):
             return made
         _log.error("the approver failed: %s", made.trace)

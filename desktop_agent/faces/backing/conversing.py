@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Unpack
 
-from desktop_agent.conversation.repair import unanswered
-from desktop_agent.faces.backing.answer_format import AnswerFormat
-from desktop_agent.faces.backing.results import GivenResults, sound_results
+from desktop_agent.conversation.repair import unanswered_calls
+from desktop_agent.faces.backing.answer_format import OutputFormat
+from desktop_agent.faces.backing.results import SubmittedResults, validate_results
 from desktop_agent.faces.backing.run_events import RunEvents
-from desktop_agent.faces.backing.stopping import Stopping
-from desktop_agent.permissions.foreign_messages import sound, sound_messages
-from desktop_agent.tools.foreign_code import copied
+from desktop_agent.faces.backing.stopping import StopRequest
+from desktop_agent.permissions.foreign_messages import validate_message, validate_messages
+from desktop_agent.tools.foreign_code import deep_copy
 from desktop_agent.vocabulary.blocks import Image, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.conduct.interrupts import Interrupt, StopTool, StopTurn
 from desktop_agent.vocabulary.conduct.modes import Mode
@@ -24,47 +24,47 @@ from desktop_agent.vocabulary.options import AgentOptions, OptionValues
 
 if TYPE_CHECKING:
     from desktop_agent.engine.session import Session
-    from desktop_agent.faces.backing.opening import Opened
+    from desktop_agent.faces.backing.opening import OpenedSession
 
-Listener = Callable[[Envelope], None]
+EnvelopeListener = Callable[[Envelope], None]
 
 
-class Conversing:
+class ConversationRunner:
     """Opened when it is first needed, in the loop that runs then. `history` is what was said before.
 
-    `begins_with` are the options with what was changed before it was opened. `run` is the one that is read; runs that
-    waiting messages begin by themselves are read next (see `begin`).
+    `initial_options` are the options with what was changed before it was opened. `run` is the one that is read; runs
+    that waiting messages begin by themselves are read next (see `begin`).
     """
 
     def __init__(
-        self, options: AgentOptions, history: Sequence[Message] = (), listener: Listener | None = None
+        self, options: AgentOptions, history: Sequence[Message] = (), listener: EnvelopeListener | None = None
     ) -> None:
         self.options = options
-        self.begins_with = options
-        self.answer_format = AnswerFormat()
+        self.initial_options = options
+        self.output_format = OutputFormat()
         self.run: RunEvents | None = None
         # The one that hears the events, and those that nobody reads yet.
-        self._newest: RunEvents | None = None
-        self._next_to_read = deque[RunEvents]()
-        self.stopping = Stopping(self.interrupt)
-        self._first = sound_messages(history)
+        self._newest_run: RunEvents | None = None
+        self._unread_runs = deque[RunEvents]()
+        self.stop_request = StopRequest(self.interrupt)
+        self._initial_history = validate_messages(history)
         self._listener = listener
         self.loop: asyncio.AbstractEventLoop | None = None
-        self._opened: Opened | None = None
-        self._results = GivenResults()
+        self._opened: OpenedSession | None = None
+        self._results = SubmittedResults()
         # Held while a run is being started or the history replaced.
-        self._beginning = asyncio.Lock()
+        self._start_lock = asyncio.Lock()
         self._stop_before_start = False
         self._stopping = False
-        self._stopped_waiting = False
-        self.on_stopped_waiting: Callable[[], object] = lambda: None
+        self._wait_was_stopped = False
+        self.on_wait_stopped: Callable[[], object] = lambda: None
         """Called when Stop ends the wait for results."""
         self.is_closed = False
 
     @property
     def history(self) -> tuple[Message, ...]:
         """All messages, oldest first."""
-        return self._first if self._opened is None else self._opened.session.history
+        return self._initial_history if self._opened is None else self._opened.session.history
 
     @property
     def is_open(self) -> bool:
@@ -84,11 +84,11 @@ class Conversing:
         return self._opened.session
 
     @property
-    def waiting_calls(self) -> tuple[ToolUse, ...]:
+    def pending_calls(self) -> tuple[ToolUse, ...]:
         """Calls that the caller has to answer, as copies."""
-        return () if self._working else copied(self._results.missing(self.history))
+        return () if self._working else deep_copy(self._results.missing(self.history))
 
-    async def begin(self, prompt: Message | None) -> RunEvents:
+    async def start_run(self, prompt: Message | None) -> RunEvents:
         """Start a run on this prompt, or go on from the history with the results that were given.
 
         A run that was stopped, or whose reader went away, is waited for; so is the one whose calls have results, which
@@ -96,77 +96,77 @@ class Conversing:
         no prompt. What broke the answer off that was waited for is raised unless it was read; the next call goes on.
         Without a prompt, a run that a waiting message began by itself is the answer, where there is one.
         """
-        if prompt is None and (follow_up := self.follow_up()) is not None:
+        if prompt is None and (follow_up := self.take_follow_up()) is not None:
             return follow_up
-        goes_on = prompt is None and self._results.has_given
-        self._refuse_if_busy(waits=goes_on)
+        goes_on = prompt is None and self._results.has_results
+        self._require_idle(waits=goes_on)
         self._stop_before_start = False
-        async with self._beginning:
+        async with self._start_lock:
             session = (await self._open()).session
             await session.wait_idle()
             if goes_on and self.run is not None and (error := self.run.take_unread_error()) is not None:
                 raise error
-            return self._started(session, prompt)
+            return self._start(session, prompt)
 
-    def give(self, *results: ToolResult) -> None:
+    def add_results(self, *results: ToolResult) -> None:
         """Results of calls, also while the rest of the answer streams. Raises WrongUse for ids that wait for none."""
         if self.options.auto_execute_tools:
             raise WrongUse(
                 "The runtime runs these tools itself.", "Make the options with auto_execute_tools=False, or do not."
             )
-        self._results.give(self.history, *sound_results(results))
+        self._results.add(self.history, *validate_results(results))
 
     def steer(self, message: Message, when: When, expected_turn: str | None) -> None:
         """Queue a message. Raises TurnMismatch, and WrongUse."""
-        self._refuse_if_closed()
+        self._require_open()
         self.opened_session.steer(message, when, expected_turn)
 
-    def begin_with(self, **changes: Unpack[OptionValues]) -> None:
+    def change_initial_options(self, **changes: Unpack[OptionValues]) -> None:
         """Change what it begins with, before it is opened. Raises WrongUse for what does not fit together, and once it
         is closed."""
-        self._refuse_if_closed()
-        self.begins_with = self.begins_with.with_values(**changes)
+        self._require_open()
+        self.initial_options = self.initial_options.with_values(**changes)
 
     def set_mode(self, mode: str | Mode) -> None:
         """Change it at once; one of the caller's own becomes one of those that can be chosen. Raises WrongUse."""
-        self._refuse_if_closed()
+        self._require_open()
         name = mode if isinstance(mode, str) else mode.name
         changes: OptionValues = {}
         if isinstance(mode, Mode):
-            others = tuple(each for each in self.begins_with.modes if each.name != name)
+            others = tuple(each for each in self.initial_options.modes if each.name != name)
             changes["modes"] = (*others, mode)
         if self._opened is None:
-            self.begin_with(**{**changes, "mode": name})
+            self.change_initial_options(**{**changes, "mode": name})
             return
         if changes:
-            self.begin_with(**changes)
-            self._opened.session.modes.follow()
+            self.change_initial_options(**changes)
+            self._opened.session.modes.refresh_modes()
         self._opened.session.modes.set_by_person(name)
 
     def interrupt(self, target: Interrupt | None = None) -> bool:
         """Stop at once what is under way, also waiting for results; False when there is nothing to stop."""
-        if self._beginning.locked():
+        if self._start_lock.locked():
             self._stop_before_start = True
         if self._opened is not None and (self._working or isinstance(target, StopTool)):
             if not isinstance(target, StopTool):
                 self._stopping = True
                 # Whoever has calls of this answer goes on with their results: the model is not asked then either.
-                self._stopped_waiting = not self.options.auto_execute_tools and self._results.has_handed_out
+                self._wait_was_stopped = not self.options.auto_execute_tools and self._results.has_open_calls
             return self._opened.session.interrupt(target)
         if self._waits_for_results:
             # Whoever runs the calls now goes on with their results; the model is not asked again then.
-            self._stopped_waiting = True
-            self.on_stopped_waiting()
+            self._wait_was_stopped = True
+            self.on_wait_stopped()
         if self._opened is not None:
             self._opened.session.interrupt(target)
         return self._waits_for_results or self._stop_before_start
 
     def abandon(self, run: RunEvents) -> None:
         """Its reader went away: stop this run, and not one that was begun since."""
-        if self.expects_end_of(run) and self._opened is not None:
+        if self.will_stop(run) and self._opened is not None:
             self._opened.session.interrupt()
 
-    def expects_end_of(self, run: RunEvents) -> bool:
+    def will_stop(self, run: RunEvents) -> bool:
         """Whether it goes on; if so it will be stopped, and what is begun next waits for that."""
         goes_on = run is self.run and run.end is None
         self._stopping = self._stopping or goes_on
@@ -174,21 +174,21 @@ class Conversing:
 
     async def replace_history(self, change: Callable[[tuple[Message, ...]], Sequence[Message]]) -> None:
         """Another history from now on. Raises WrongUse while a run is under way, and for what is no messages."""
-        self._refuse_if_busy()
-        await self._replaced(change)
+        self._require_idle()
+        await self._replace(change)
 
     async def clear(self) -> None:
         """Stop, wait until nothing is left of the old run, and begin anew with the same options."""
         self.interrupt()
-        await self._replaced(lambda _: ())
+        await self._replace(lambda _: ())
         if self.run is not None:
-            self.run = self.run.without_events()
+            self.run = self.run.ended_copy()
 
     async def aclose(self) -> None:
         """Stop, and close what was opened. Idempotent."""
         self.interrupt()
         self.is_closed = True
-        async with self._beginning:
+        async with self._start_lock:
             if self._opened is not None:
                 await self._opened.aclose()
 
@@ -198,83 +198,83 @@ class Conversing:
 
     @property
     def _waits_for_results(self) -> bool:
-        return not self.options.auto_execute_tools and bool(unanswered(self.history))
+        return not self.options.auto_execute_tools and bool(unanswered_calls(self.history))
 
-    def _refuse_if_busy(self, *, waits: bool = False) -> None:
+    def _require_idle(self, *, waits: bool = False) -> None:
         """Also binds this to the loop that runs; whatever is open lives there."""
         loop = asyncio.get_running_loop()
-        self._refuse_if_closed()
+        self._require_open()
         if self.loop not in {None, loop}:
             raise WrongUse("This belongs to another event loop.", "Make a new one in each loop, and close each.")
         self.loop = loop
-        self.stopping.bind(loop)
-        self.stopping.settle()
-        if self._beginning.locked() or (self._working and not self._stopping and not waits):
+        self.stop_request.bind(loop)
+        self.stop_request.run_pending()
+        if self._start_lock.locked() or (self._working and not self._stopping and not waits):
             raise WrongUse(
                 "The answer before is not finished.", "Read it to its end, or stop it with interrupt() first."
             )
 
-    def _refuse_if_closed(self) -> None:
+    def _require_open(self) -> None:
         if self.is_closed:
             raise WrongUse("This is closed.", "Make a new one.")
 
-    async def _open(self) -> "Opened":
+    async def _open(self) -> "OpenedSession":
         if self._opened is None:
             # The engine takes a while to load, and the loop is the caller's.
             await asyncio.to_thread(import_module, "desktop_agent.faces.backing.opening")
-            from desktop_agent.faces.backing.opening import connected, opened
+            from desktop_agent.faces.backing.opening import connect_provider, open_session
 
-            connection = await connected(self.options)
+            connection = await connect_provider(self.options)
             # In one go: what is changed from now on is changed in the session.
-            self._opened = opened(
-                self.begins_with,
+            self._opened = open_session(
+                self.initial_options,
                 connection,
-                self._first,
-                modes=lambda: self.begins_with.modes,
-                config=lambda: self.answer_format.apply(self.options.run_config),
+                self._initial_history,
+                modes=lambda: self.initial_options.modes,
+                config=lambda: self.output_format.apply(self.options.run_config),
             )
-            self._opened.session.subscribe(on_event=self._hear)
-            self._opened.begin_with(self.begins_with)
+            self._opened.session.subscribe(on_event=self._on_event)
+            self._opened.apply_options(self.initial_options)
         return self._opened
 
-    async def _replaced(self, change: Callable[[tuple[Message, ...]], Sequence[Message]]) -> None:
-        async with self._beginning:
-            self._refuse_if_closed()
+    async def _replace(self, change: Callable[[tuple[Message, ...]], Sequence[Message]]) -> None:
+        async with self._start_lock:
+            self._require_open()
             if self._opened is None:
-                self._first = sound_messages(change(self._first), self._first)
+                self._initial_history = validate_messages(change(self._initial_history), self._initial_history)
             else:
                 session = self._opened.session
                 await session.wait_idle()
                 session.edit_history(change(session.history))
-            self._results.forget()
+            self._results.clear()
             # Nobody reads the answers of a history that is gone.
-            self._next_to_read.clear()
-            self._newest = None
-            self._stopped_waiting = False
+            self._unread_runs.clear()
+            self._newest_run = None
+            self._wait_was_stopped = False
 
-    def _started(self, session: "Session", prompt: Message | None) -> RunEvents:
-        stopped = self._stop_before_start or (self._stopped_waiting and prompt is None)
+    def _start(self, session: "Session", prompt: Message | None) -> RunEvents:
+        stopped = self._stop_before_start or (self._wait_was_stopped and prompt is None)
         missing = self._results.missing(session.history)
         if prompt is None and missing and not stopped:
             names = ", ".join(call.id for call in missing)
             raise WrongUse(f"These calls have no result yet: {names}.", "Give every call its result first.")
         before, self.run = self.run, RunEvents(self._failure, is_stopped_at_once=stopped)
-        before_newest, self._newest = self._newest, self.run
+        before_newest, self._newest_run = self._newest_run, self.run
         try:
-            history = self._results.applied(session.history)
+            history = self._results.apply_to(session.history)
             if history is not session.history:
                 session.edit_history(history)
             if prompt is None:
-                session.go_on()
+                session.continue_run()
             else:
                 session.send(prompt)
         except BaseException:
-            self.run, self._newest = before, before_newest
+            self.run, self._newest_run = before, before_newest
             raise
         # What nobody has asked to read, nobody will.
-        self._next_to_read.clear()
-        self._stopping = self._stopped_waiting = False
-        self._results.forget()
+        self._unread_runs.clear()
+        self._stopping = self._wait_was_stopped = False
+        self._results.clear()
         if stopped:
             # It is a run all the same: its prompt is in the history, and whoever listens hears its end. What was queued
             # while calls waited for results is sent behind it.
@@ -284,27 +284,27 @@ class Conversing:
     def _failure(self) -> AgentError | None:
         return None if self._opened is None else self._opened.failure
 
-    def follow_up(self) -> RunEvents | None:
+    def take_follow_up(self) -> RunEvents | None:
         """The next run that a waiting message began by itself, to be read from now on; None where there is none."""
-        if self._working and (self._newest is None or self._newest.end is not None):
+        if self._working and (self._newest_run is None or self._newest_run.end is not None):
             # Its first event is still to come.
-            self._await_next()
-        if not self._next_to_read:
+            self._expect_run()
+        if not self._unread_runs:
             return None
-        self.run = self._next_to_read.popleft()
+        self.run = self._unread_runs.popleft()
         return self.run
 
-    def _await_next(self) -> None:
-        self._newest = RunEvents(self._failure)
-        self._next_to_read.append(self._newest)
+    def _expect_run(self) -> None:
+        self._newest_run = RunEvents(self._failure)
+        self._unread_runs.append(self._newest_run)
 
-    def _hear(self, envelope: Envelope) -> None:
+    def _on_event(self, envelope: Envelope) -> None:
         is_root = envelope.parent_run_id is None
         begins = is_root and isinstance(envelope.event, RunStarted)
-        if begins and (self._newest is None or self._newest.end is not None):
-            self._await_next()
-        if self._newest is not None:
-            self._newest.hear(envelope)
+        if begins and (self._newest_run is None or self._newest_run.end is not None):
+            self._expect_run()
+        if self._newest_run is not None:
+            self._newest_run.handle(envelope)
         if is_root:
             self._results.handle(envelope.event)
             # What is begun by itself from now on was not stopped.
@@ -313,9 +313,9 @@ class Conversing:
             self._listener(envelope)
 
 
-def as_prompt(prompt: object) -> Message:
+def to_prompt(prompt: object) -> Message:
     """Words become a prompt. Raises WrongUse for what is none, or says nothing."""
-    message = sound(Message.user(prompt) if isinstance(prompt, str) else prompt)
+    message = validate_message(Message.user(prompt) if isinstance(prompt, str) else prompt)
     if message.role is not Role.USER:
         raise WrongUse("Only a message of the user can be asked.", "Make it with Message.user(…), or give a string.")
     if any(not isinstance(block, Text | Image) for block in message.blocks):

@@ -9,15 +9,15 @@ from desktop_agent.vocabulary.errors import AgentError, ProviderError
 from desktop_agent.vocabulary.provider_events import ProviderEvent
 from desktop_agent.vocabulary.requests import (
     CachedPrompt,
+    ImageLimits,
     ModelInfo,
     ModelRequest,
-    PictureLimits,
     ProviderState,
     TokenCount,
 )
 
 
-class Remembering:
+class FailureRecordingProvider:
     """A provider that remembers what its last answer failed with: an event does not say all that the error knows."""
 
     def __init__(self, provider: Provider) -> None:
@@ -55,7 +55,7 @@ class Remembering:
         """Its own."""
         return self._provider.model_info(model)
 
-    def picture_limits(self, model: str) -> PictureLimits:
+    def picture_limits(self, model: str) -> ImageLimits:
         """Its own."""
         return self._provider.picture_limits(model)
 
@@ -72,17 +72,17 @@ class Remembering:
         await self._provider.aclose()
 
 
-def error_of(event: ErrorOccurred, failure: AgentError | None = None) -> AgentError:
+def error_from_event(event: ErrorOccurred, failure: AgentError | None = None) -> AgentError:
     """The error behind the event: `failure` where it is that one, else one of the same kind that says the same."""
     if failure is not None and (failure.kind, failure.sentence) == (event.kind, event.sentence):
         return failure.with_traceback(None)
-    kind = _class_of(event.kind)
+    kind = _error_class(event.kind)
     if issubclass(kind, ProviderError):
         return kind(event.message, detail=event.detail, remedy=event.remedy)
     return kind(event.sentence, event.remedy, detail=event.detail)
 
 
-def _class_of(kind: str) -> type[AgentError]:
+def _error_class(kind: str) -> type[AgentError]:
     """The one nearest to the root: those below it may say more than is known."""
     waiting = deque[type[AgentError]]([AgentError])
     while waiting:

@@ -10,36 +10,36 @@ from desktop_agent.vocabulary.provider_events import Done, StopReason
 from desktop_agent.vocabulary.usage import Usage
 
 
-class _Answer(AnswerBuilder):
+class _BlockBuilder(AnswerBuilder):
     """One answer whose finished blocks are taken out one after the other."""
 
     def __init__(self) -> None:
         super().__init__(new_id(), "")
-        self._taken = 0
+        self._taken_count = 0
 
-    def taken(self) -> tuple[Block, ...]:
-        fresh = tuple(self._blocks[self._taken :])
-        self._taken += len(fresh)
+    def take(self) -> tuple[Block, ...]:
+        fresh = tuple(self._blocks[self._taken_count :])
+        self._taken_count += len(fresh)
         return fresh
 
-    def rest(self) -> tuple[Block, ...]:
+    def finish(self) -> tuple[Block, ...]:
         """Nothing more comes: what was open is finished as it is."""
-        self.close_open(now())
-        return self.taken()
+        self.close_parts(now())
+        return self.take()
 
 
-class FinishedBlocks:
+class BlockCollector:
     """Feed it the events of a run, or of a provider. `usage` is of all its answers, `stop_reason` of the last one."""
 
     def __init__(self) -> None:
-        self._answer = _Answer()
-        self._spent: Usage | None = None
+        self._answer = _BlockBuilder()
+        self._earlier_usage: Usage | None = None
         self._stop_reason: StopReason | None = None
 
     @property
     def usage(self) -> Usage | None:
         """So far."""
-        return sum_of(self._spent, self._answer.total_usage)
+        return add_usage(self._earlier_usage, self._answer.total_usage)
 
     @property
     def stop_reason(self) -> StopReason | None:
@@ -49,23 +49,23 @@ class FinishedBlocks:
     def feed(self, event: Event, at: datetime | None = None) -> tuple[Block, ...]:
         """Take one event; the blocks that it finished, results of calls among them."""
         if isinstance(event, ToolFinished):
-            return (*self._answer.rest(), event.result)
+            return (*self._answer.finish(), event.result)
         if isinstance(event, TurnStarted):
-            rest = self._answer.rest()
-            self._spent, self._stop_reason = self.usage, self.stop_reason
-            self._answer = _Answer()
+            rest = self._answer.finish()
+            self._earlier_usage, self._stop_reason = self.usage, self.stop_reason
+            self._answer = _BlockBuilder()
             return rest
         self._answer.feed(event, at or now())
         if isinstance(event, Done | ToolCallPending | RunFinished):
-            return self._answer.rest()
-        return self._answer.taken()
+            return self._answer.finish()
+        return self._answer.take()
 
-    def rest(self) -> tuple[Block, ...]:
+    def finish(self) -> tuple[Block, ...]:
         """Nothing more comes: what is open, as it is."""
-        return self._answer.rest()
+        return self._answer.finish()
 
 
-def sum_of(first: Usage | None, second: Usage | None) -> Usage | None:
+def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
     """Both together; one that is not known is no part of it."""
     if first is None or second is None:
         return first or second

@@ -3,40 +3,40 @@
 import asyncio
 from contextlib import suppress
 
-from desktop_agent.faces.backing.conversing import Conversing
+from desktop_agent.faces.backing.conversing import ConversationRunner
 from desktop_agent.faces.backing.run_events import RunEvents
 
 # The loop itself remembers its tasks only weakly.
-_CLOSING: set[asyncio.Task[None]] = set()
+_CLOSING_TASKS: set[asyncio.Task[None]] = set()
 
 
-def abandon(conversing: Conversing, run: RunEvents) -> None:
+def abandon_soon(conversing: ConversationRunner, run: RunEvents) -> None:
     """Stop the run that nobody reads; the loop does it next, because a finaliser may run in the middle of anything."""
-    if conversing.expects_end_of(run) and conversing.loop is not None:
+    if conversing.will_stop(run) and conversing.loop is not None:
         with suppress(RuntimeError):  # the loop is closed
             conversing.loop.call_soon_threadsafe(conversing.abandon, run)
 
 
-def close_soon(conversing: Conversing) -> None:
+def close_soon(conversing: ConversationRunner) -> None:
     """Stop, and close without waiting. Where the loop is closed nothing is left to be closed."""
     loop = conversing.loop
     if not conversing.is_open or loop is None:
         return
     conversing.is_closed = True
     if _is_this_loop(loop):
-        _close(conversing)
+        _start_closing(conversing)
     else:
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(_close, conversing)
+            loop.call_soon_threadsafe(_start_closing, conversing)
 
 
-def _close(conversing: Conversing) -> None:
-    task = asyncio.ensure_future(_closed_surely(conversing))
-    _CLOSING.add(task)
-    task.add_done_callback(_CLOSING.discard)
+def _start_closing(conversing: ConversationRunner) -> None:
+    task = asyncio.ensure_future(_close_despite_cancel(conversing))
+    _CLOSING_TASKS.add(task)
+    task.add_done_callback(_CLOSING_TASKS.discard)
 
 
-async def _closed_surely(conversing: Conversing) -> None:
+async def _close_despite_cancel(conversing: ConversationRunner) -> None:
     try:
         await conversing.aclose()
     except asyncio.CancelledError:

@@ -4,18 +4,18 @@ import json
 from collections.abc import Sequence
 from typing import Any, cast
 
-from desktop_agent.conversation.repair import missing_result, unanswered
-from desktop_agent.permissions.foreign_messages import sound
-from desktop_agent.tools.foreign_code import kind_of
+from desktop_agent.conversation.repair import missing_result, unanswered_calls
+from desktop_agent.permissions.foreign_messages import validate_message
+from desktop_agent.tools.foreign_code import type_name
 from desktop_agent.vocabulary.blocks import Image, Json, Outcome, ResultPart, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.engine_events import Event, TurnStarted
 from desktop_agent.vocabulary.errors import DuplicateToolResult, StaleToolCall, UnknownToolCall, WrongUse
 from desktop_agent.vocabulary.messages import Message, Role
 
-_NOT_RUN = "This call was not run: the conversation went on without it."
+_NOT_RUN_TEXT = "This call was not run: the conversation went on without it."
 
 
-class GivenResults:
+class SubmittedResults:
     """Collects results of the newest answer's calls, from the moment each call is handed out.
 
     They reach the history when the conversation goes on. A call that the runtime closed meanwhile, because of Stop or
@@ -23,83 +23,85 @@ class GivenResults:
     """
 
     def __init__(self) -> None:
-        self._handed_out: set[str] = set()
-        self._given: dict[str, ToolResult] = {}
+        self._open_calls: set[str] = set()
+        self._results: dict[str, ToolResult] = {}
 
     @property
-    def has_handed_out(self) -> bool:
+    def has_open_calls(self) -> bool:
         """Whether the caller has calls of the newest answer."""
-        return bool(self._handed_out)
+        return bool(self._open_calls)
 
     @property
-    def has_given(self) -> bool:
+    def has_results(self) -> bool:
         """Whether a result waits for the conversation to go on."""
-        return bool(self._given)
+        return bool(self._results)
 
     def handle(self, event: Event) -> None:
         """Take one event of the run: a call is the caller's now, or another answer begins."""
         if isinstance(event, ToolUse):
-            self._handed_out.add(event.id)
+            self._open_calls.add(event.id)
         elif isinstance(event, TurnStarted):
-            self.forget()
+            self.clear()
 
-    def give(self, history: Sequence[Message], *results: ToolResult) -> None:
+    def add(self, history: Sequence[Message], *results: ToolResult) -> None:
         """Take all of these or none. Raises UnknownToolCall, DuplicateToolResult and StaleToolCall."""
-        waiting = self._handed_out | {call.id for call in unanswered(history)}
+        waiting = self._open_calls | {call.id for call in unanswered_calls(history)}
         fresh: dict[str, ToolResult] = {}
         for result in results:
             call_id = result.tool_use_id
-            if call_id in fresh or (call_id in self._given and call_id in waiting):
+            if call_id in fresh or (call_id in self._results and call_id in waiting):
                 raise DuplicateToolResult(f"The call “{call_id}” has its result already.")
             if call_id not in waiting:
-                raise _unexpected(call_id, waiting, history)
+                raise _unexpected_result(call_id, waiting, history)
             fresh[call_id] = result
-        self._given.update(fresh)
+        self._results.update(fresh)
 
     def missing(self, history: Sequence[Message]) -> tuple[ToolUse, ...]:
         """Calls that wait, in call order."""
-        return tuple(call for call in unanswered(history) if call.id not in self._given)
+        return tuple(call for call in unanswered_calls(history) if call.id not in self._results)
 
-    def applied(self, history: tuple[Message, ...]) -> tuple[Message, ...]:
+    def apply_to(self, history: tuple[Message, ...]) -> tuple[Message, ...]:
         """The history with all results in call order; calls that wait and have none were not run."""
-        calls = unanswered(history)
+        calls = unanswered_calls(history)
         if calls:
-            results = [self._given.get(call.id) or missing_result(call, Outcome.CANCELLED, _NOT_RUN) for call in calls]
+            results = [
+                self._results.get(call.id) or missing_result(call, Outcome.CANCELLED, _NOT_RUN_TEXT) for call in calls
+            ]
             return (*history, Message.tool_results(results))
-        if not self._given or not history or history[-1].role is not Role.TOOL:
+        if not self._results or not history or history[-1].role is not Role.TOOL:
             return history
-        return (*history[:-1], self._with_given(history[-1]))
+        return (*history[:-1], self._with_results(history[-1]))
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Begin anew: another answer, or another history."""
-        self._handed_out.clear()
-        self._given.clear()
+        self._open_calls.clear()
+        self._results.clear()
 
-    def _with_given(self, closed: Message) -> Message:
-        given = dict(self._given)
+    def _with_results(self, closed: Message) -> Message:
+        given = dict(self._results)
         blocks = [
             given.pop(block.tool_use_id, block) if isinstance(block, ToolResult) else block for block in closed.blocks
         ]
         return closed.model_copy(update={"blocks": tuple(blocks)})
 
 
-def _unexpected(call_id: str, waiting: set[str], history: Sequence[Message]) -> WrongUse:
+def _unexpected_result(call_id: str, waiting: set[str], history: Sequence[Message]) -> WrongUse:
     if any(call.id == call_id for message in history for call in message.tool_uses):
         return StaleToolCall(f"The call “{call_id}” is of an older turn and waits for no result any more.")
     names = ", ".join(sorted(waiting)) or "none"
     return UnknownToolCall(f"No call “{call_id}” waits for a result.", f"These calls wait: {names}.")
 
 
-def sound_results(given: Sequence[object]) -> tuple[ToolResult, ...]:
+def validate_results(given: Sequence[object]) -> tuple[ToolResult, ...]:
     """Results that the caller made, as our own. Raises WrongUse for what is none."""
     for each in given:
         if not isinstance(each, ToolResult):
-            raise WrongUse(f"This is no result but {kind_of(each)}.", "Make it with ToolResult(tool_use_id=…).")
-    message = sound(Message.model_construct(role=Role.TOOL, blocks=tuple(given)))
+            raise WrongUse(f"This is no result but {type_name(each)}.", "Make it with ToolResult(tool_use_id=…).")
+    message = validate_message(Message.model_construct(role=Role.TOOL, blocks=tuple(given)))
     return tuple([block for block in message.blocks if isinstance(block, ToolResult)])
 
 
-def result_of(tool_use_id: str, content: object, *, is_error: bool) -> ToolResult:
+def make_result(tool_use_id: str, content: object, *, is_error: bool) -> ToolResult:
     """A result of text, a JSON value, blocks, or a ToolResult, copied. Raises WrongUse for what is none of these."""
     if isinstance(content, ToolResult):
         if content.tool_use_id not in {"", tool_use_id}:
@@ -110,10 +112,10 @@ def result_of(tool_use_id: str, content: object, *, is_error: bool) -> ToolResul
             update={"tool_use_id": tool_use_id, **({"outcome": Outcome.FAILED} if is_error else {})}
         )
     outcome = Outcome.FAILED if is_error else Outcome.SUCCEEDED
-    return ToolResult(tool_use_id=tool_use_id, content=_parts_of(content), outcome=outcome)
+    return ToolResult(tool_use_id=tool_use_id, content=_result_parts(content), outcome=outcome)
 
 
-def _parts_of(content: object) -> tuple[ResultPart, ...]:
+def _result_parts(content: object) -> tuple[ResultPart, ...]:
     if isinstance(content, str):
         return (Text(text=content),)
     if isinstance(content, Text | Json | Image):
@@ -121,11 +123,11 @@ def _parts_of(content: object) -> tuple[ResultPart, ...]:
     if isinstance(content, list | tuple):
         elements = tuple(cast("Sequence[object]", content))
         if any(isinstance(each, Text | Json | Image) for each in elements):
-            return tuple(part for each in elements for part in _parts_of(each))
-    return (Json(value=_copied(content)),)
+            return tuple(part for each in elements for part in _result_parts(each))
+    return (Json(value=_copy_json(content)),)
 
 
-def _copied(content: Any) -> Any:
+def _copy_json(content: Any) -> Any:
     """What the caller does with its own object later must not reach the history."""
     try:
         return json.loads(json.dumps(content, allow_nan=False))

@@ -5,8 +5,8 @@ from collections import deque
 from collections.abc import Callable
 from functools import reduce
 
-from desktop_agent.faces.backing.failures import error_of
-from desktop_agent.faces.backing.finished_blocks import FinishedBlocks, sum_of
+from desktop_agent.faces.backing.failures import error_from_event
+from desktop_agent.faces.backing.finished_blocks import BlockCollector, add_usage
 from desktop_agent.vocabulary.engine_events import EngineEvent, Envelope, ErrorOccurred, Event, RunEnd, RunFinished
 from desktop_agent.vocabulary.errors import AgentError
 from desktop_agent.vocabulary.provider_events import ContentDelta
@@ -22,40 +22,40 @@ class RunEvents:
 
     def __init__(self, failure: Callable[[], AgentError | None], *, is_stopped_at_once: bool = False) -> None:
         self.is_stopped_at_once = is_stopped_at_once
-        self.begun = False
+        self.has_begun = False
         self.end: RunEnd | None = None
         self.error: AgentError | None = None
         self._failure = failure
-        self._has_spoken = False
-        self._below: dict[str, FinishedBlocks] = {}
+        self._has_text = False
+        self._specialist_runs: dict[str, BlockCollector] = {}
         self._unread = deque[Event]()
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
 
-    def hear(self, envelope: Envelope) -> None:
+    def handle(self, envelope: Envelope) -> None:
         """One more."""
         event = envelope.event
         if not envelope.run_id or self.end is not None:
             return
         if envelope.parent_run_id is not None:
-            self._below.setdefault(envelope.run_id, FinishedBlocks()).feed(event)
+            self._specialist_runs.setdefault(envelope.run_id, BlockCollector()).feed(event)
             return
         self._unread.append(event)
         if isinstance(event, ErrorOccurred):
-            self.error = error_of(event, self._failure())
+            self.error = error_from_event(event, self._failure())
         elif isinstance(event, RunFinished):
             self.end = event.reason
             if event.reason is RunEnd.COMPLETED:
                 # It was about something else, such as a queued message that a hook refused.
                 self.error = None
-        elif not self._has_spoken:
-            self._has_spoken = isinstance(event, ContentDelta)
-            self.begun = self.begun or not isinstance(event, EngineEvent)
-        self._news.set()
+        elif not self._has_text:
+            self._has_text = isinstance(event, ContentDelta)
+            self.has_begun = self.has_begun or not isinstance(event, EngineEvent)
+        self._changed.set()
 
     @property
     def usage_below(self) -> Usage | None:
         """What specialists used so far."""
-        return reduce(sum_of, (each.usage for each in self._below.values()), None)
+        return reduce(add_usage, (each.usage for each in self._specialist_runs.values()), None)
 
     def take_unread(self) -> tuple[Event, ...]:
         """All that nobody has read."""
@@ -63,7 +63,7 @@ class RunEvents:
         self._unread.clear()
         return unread
 
-    def without_events(self) -> "RunEvents":
+    def ended_copy(self) -> "RunEvents":
         """A run that ended as this one did, of which nothing is left to be read."""
         empty = RunEvents(lambda: None)
         empty.end = self.end
@@ -78,17 +78,17 @@ class RunEvents:
         error, self.error = self.error, None
         return error
 
-    async def started(self) -> None:
+    async def wait_for_start(self) -> None:
         """Return when the model began to answer or the run ended. Raises what ended it before that."""
-        while not self.begun and self.end is None:
+        while not self.has_begun and self.end is None:
             await self._wait()
-        self._raise_what_kept_it()
+        self._raise_start_error()
 
-    async def spoken(self) -> None:
+    async def wait_for_text(self) -> None:
         """Return when the model said a word or the run ended. Raises like `started`."""
-        while not self._has_spoken and self.end is None:
+        while not self._has_text and self.end is None:
             await self._wait()
-        self._raise_what_kept_it()
+        self._raise_start_error()
 
     async def next(self) -> Event | None:
         """The next one; None after the last. Raises what ended the run before the model began to answer."""
@@ -97,22 +97,22 @@ class RunEvents:
                 return None
             await self._wait()
         event = self._unread.popleft()
-        if isinstance(event, ErrorOccurred) and not self.begun and self.error is not None:
-            await self.ended()
-            self._raise_what_kept_it()
+        if isinstance(event, ErrorOccurred) and not self.has_begun and self.error is not None:
+            await self.wait_for_end()
+            self._raise_start_error()
         return event
 
-    async def ended(self) -> RunEnd:
+    async def wait_for_end(self) -> RunEnd:
         """Wait for the end, whatever is unread."""
         while self.end is None:
             await self._wait()
         return self.end
 
-    def _raise_what_kept_it(self) -> None:
-        if not self.begun and self.error is not None:
+    def _raise_start_error(self) -> None:
+        if not self.has_begun and self.error is not None:
             self._unread.clear()
             raise self.error
 
     async def _wait(self) -> None:
-        self._news.clear()
-        await self._news.wait()
+        self._changed.clear()
+        await self._changed.wait()

@@ -8,7 +8,7 @@ from desktop_agent.vocabulary.errors import ToolFailed, WrongUse
 from desktop_agent.vocabulary.tool_calls import ToolSpec
 
 
-class _Described:
+class _UncheckedSchema:
     """Arguments are for the caller to check."""
 
     def __init__(self, json_schema: JsonObject) -> None:
@@ -19,7 +19,7 @@ class _Described:
         return arguments
 
 
-def spec_of(described: object) -> ToolSpec:
+def to_tool_spec(described: object) -> ToolSpec:
     """What the model is told of it. Raises WrongUse for what is no tool."""
     if isinstance(described, ToolSpec):
         return described
@@ -29,15 +29,15 @@ def spec_of(described: object) -> ToolSpec:
     raise WrongUse(f"“{name}” is not a tool.", "Make it one with @tool.")
 
 
-def as_tool(described: AnyTool | ToolSpec) -> AnyTool:
+def to_tool(described: AnyTool | ToolSpec) -> AnyTool:
     """The tool itself, or one that can be offered and not run."""
     if isinstance(described, Tool):
         return described
 
-    spec = spec_of(described)
+    spec = to_tool_spec(described)
 
     async def run(_input: JsonObject, _call: RunningCall) -> NoReturn:
         raise ToolFailed(f"“{spec.name}” runs elsewhere.")
 
-    schema = _Described(spec.input_schema)
+    schema = _UncheckedSchema(spec.input_schema)
     return Tool(name=spec.name, description=spec.description, schema=schema, run=run)

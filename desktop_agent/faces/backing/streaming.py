@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator
 from typing import Self
 
-from desktop_agent.faces.backing.conversing import Conversing
-from desktop_agent.faces.backing.leaving import abandon
+from desktop_agent.faces.backing.conversing import ConversationRunner
+from desktop_agent.faces.backing.leaving import abandon_soon
 from desktop_agent.faces.backing.run_events import RunEvents
 from desktop_agent.vocabulary.engine_events import Event
 from desktop_agent.vocabulary.messages import Message
@@ -18,13 +18,13 @@ class EventStream(AsyncIterator[Event]):
     """
 
     def __init__(
-        self, conversing: Conversing, prompt: Message | None, run: RunEvents | None = None, keep: object = None
+        self, conversing: ConversationRunner, prompt: Message | None, run: RunEvents | None = None, keep: object = None
     ) -> None:
-        self._conversing = conversing
+        self._conversation = conversing
         self._prompt = prompt
         self._run = run
-        self._keep = keep
-        self._left = False
+        self._owner = keep
+        self._is_over = False
 
     @property
     def usage_below(self) -> Usage | None:
@@ -32,22 +32,22 @@ class EventStream(AsyncIterator[Event]):
         return None if self._run is None else self._run.usage_below
 
     async def __anext__(self) -> Event:
-        if self._left:
+        if self._is_over:
             raise StopAsyncIteration
         if self._run is None:
-            self._run = await self._conversing.begin(self._prompt)
+            self._run = await self._conversation.start_run(self._prompt)
         event = await self._run.next()
         if event is None:
-            self._left = True
+            self._is_over = True
             raise StopAsyncIteration
         return event
 
     async def aclose(self) -> None:
         """Stop the run if it goes on, and wait until it has ended. Idempotent."""
-        self._left = True
+        self._is_over = True
         if self._run is not None:
-            self._conversing.abandon(self._run)
-            await self._run.ended()
+            self._conversation.abandon(self._run)
+            await self._run.wait_for_end()
 
     async def __aenter__(self) -> Self:
         return self
@@ -57,4 +57,4 @@ class EventStream(AsyncIterator[Event]):
 
     def __del__(self) -> None:
         if self._run is not None and self._run.end is None:
-            abandon(self._conversing, self._run)
+            abandon_soon(self._conversation, self._run)

@@ -4,31 +4,31 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from desktop_agent.permissions.shell.commands import parsed
-from desktop_agent.tools.in_thread import in_thread
+from desktop_agent.permissions.shell.commands import parse_line
+from desktop_agent.tools.in_thread import run_in_thread
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.conduct.rules import CommandSubject, Subject
 from desktop_agent.vocabulary.errors import ToolFailed, WrongUse
 
 
-async def followed(subjects: tuple[Subject, ...], workspace: str | None) -> tuple[Subject, ...]:
+async def resolve_line_folders(subjects: tuple[Subject, ...], workspace: str | None) -> tuple[Subject, ...]:
     """The same, each line with the folder of the workspace that it goes to, as links lead now.
 
     One that leads out, or is not there, is left: then nobody knows where the line runs.
     """
-    if workspace is None or not any(isinstance(each, CommandSubject) and _goes_to(each) for each in subjects):
+    if workspace is None or not any(isinstance(each, CommandSubject) and _target_folder(each) for each in subjects):
         return subjects
-    return await in_thread(lambda _sign: tuple(_followed(each, workspace) for each in subjects))
+    return await run_in_thread(lambda _sign: tuple(_resolve_line_folder(each, workspace) for each in subjects))
 
 
-def _goes_to(subject: CommandSubject) -> str | None:
-    return parsed(subject.line).goes_to
+def _target_folder(subject: CommandSubject) -> str | None:
+    return parse_line(subject.line).goes_to
 
 
-def _followed(subject: Subject, workspace: str) -> Subject:
+def _resolve_line_folder(subject: Subject, workspace: str) -> Subject:
     if not isinstance(subject, CommandSubject) or subject.folder is None or subject.goes_there:
         return subject
-    path = _goes_to(subject)
+    path = _target_folder(subject)
     if path is None:
         return subject
     try:

@@ -6,12 +6,12 @@ every folder of the workspace.
 
 from collections.abc import Iterable
 
-from desktop_agent.vocabulary.conduct.rules import TOP_FOLDER, CommandsPattern
+from desktop_agent.vocabulary.conduct.rules import WORKSPACE_ROOT, CommandsPattern
 
 Beginning = tuple[str, ...]
 
 
-def _bundle(title: str, *commands: str, folder: str | None = TOP_FOLDER) -> CommandsPattern:
+def _bundle(title: str, *commands: str, folder: str | None = WORKSPACE_ROOT) -> CommandsPattern:
     return CommandsPattern(title=title, beginnings=tuple(tuple(each.split()) for each in commands), folder=folder)
 
 
@@ -24,7 +24,7 @@ BUNDLES = (
 )
 
 
-def bundle_of(beginnings: Iterable[Beginning], folder: str = TOP_FOLDER) -> CommandsPattern | None:
+def find_bundle(beginnings: Iterable[Beginning], folder: str = WORKSPACE_ROOT) -> CommandsPattern | None:
     """The one that has all of these, as it is now, for this folder; None where there is none."""
     wanted = set(beginnings)
     found = next((each for each in BUNDLES if wanted and wanted <= set(each.beginnings)), None)

@@ -12,32 +12,37 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from desktop_agent.permissions.shell.line_soundness import is_sound
+from desktop_agent.permissions.shell.line_soundness import is_unambiguous
 from desktop_agent.permissions.shell.nodes import (
     RECURSED,
     Redirection,
-    is_own_name,
-    listed,
-    redirection,
+    file_redirection,
+    is_private_variable,
+    literal_word,
+    node_text,
     sets_variable,
-    text_of,
-    word,
+    word_set,
 )
-from desktop_agent.permissions.shell.own_commands import changes_folder, is_plain_test, is_read_plainly, names_set_by
-from desktop_agent.permissions.shell.wrappers import Opaque, Script, Words, unwrapped
+from desktop_agent.permissions.shell.own_commands import (
+    changes_folder,
+    is_plain_builtin,
+    is_plain_test,
+    variables_set_by,
+)
+from desktop_agent.permissions.shell.wrappers import StartedCommand, StartedScript, UnknownStart, unwrap
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
-LONGEST_LINE = 20_000
-_DEEPEST_SCRIPT = 4
+MAX_LINE_LENGTH = 20_000
+_MAX_SCRIPT_DEPTH = 4
 # Of commands that start another: `sudo env nice time x`.
-_DEEPEST_WRAPPER = 8
-_MOST_TEXTS = 20
-_MOST_BRACKETS = 1_500
-_DEEPEST_TREE = 100
+_MAX_WRAPPER_DEPTH = 8
+_MAX_STRINGS = 20
+_MAX_BRACKETS = 1_500
+_MAX_TREE_DEPTH = 100
 # Tabs and line ends apart, no control character; and no space that only some readers take for one.
-_STRANGE = re.compile(
+_STRANGE_CHARACTERS = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
 )
 # Assignments before a command (`CI=1 npm test`) that do not make it do something else.
@@ -45,7 +50,7 @@ _ASSIGNED = re.compile(r"(?P<name>\w+)=(?P<quote>[\"']?)(?P<value>[\w.:@+=,-]*)(
 _FOLDER = re.compile(r"(?P<name>\w+)=(?P<quote>[\"']?)(?P<value>(?:\./)?\w[\w-]*(?:/\w[\w-]*)*/?|\.)(?P=quote)")
 _PYTHON = re.compile(r"python(?:3(?:\.\d+)?)?")
 # Without options, expansions and ways back: `cd ..` is another folder where a link was followed, `cd -` is anywhere.
-_GOES_FIRST = re.compile(
+_LEADING_CD = re.compile(
     r"""[ \t\n]*cd[ \t]+(?:--[ \t]+)?
         (?:(?P<bare>(?!-)[\w./@+,-]+)|(?P<quote>["'])(?P<quoted>(?!-)[\w./@+, -]+)(?P=quote))
         [ \t]*(?:&&|;(?!;)|\n)""",
@@ -57,14 +62,14 @@ _GOES_FIRST = re.compile(
 class Command:
     """One simple command. A word is None where it holds an expansion; `sources` are the words as written.
 
-    `carries` are the commands that it starts in turn (`sudo rm x` starts `rm x`); `carries_at` is how many of its own
+    `carries` are the commands that it starts in turn (`sudo rm x` starts `rm x`); `starts_at` is how many of its own
     words stand before theirs. It `is_transparent` if starting them is all that it does.
     """
 
     words: tuple[str | None, ...]
     sources: tuple[str, ...]
-    carries: tuple["Command", ...] = ()
-    carries_at: int = 0
+    starts: tuple["Command", ...] = ()
+    starts_at: int = 0
     is_transparent: bool = False
 
 
@@ -82,12 +87,12 @@ class ParsedLine:
     redirections: tuple[Redirection, ...] = ()
     sets_variables: bool = False
     goes_to: str | None = None
-    moves: bool = False
+    changes_folder: bool = False
 
     @property
     def commands(self) -> tuple[Command, ...]:
         """All commands, also those that others start."""
-        return tuple(_every(self.written))
+        return tuple(_with_all_started(self.written))
 
     @property
     def is_plain(self) -> bool:
@@ -95,24 +100,24 @@ class ParsedLine:
         return self.understood and not self.redirections and not self.sets_variables
 
 
-def parsed(line: str) -> ParsedLine:
+def parse_line(line: str) -> ParsedLine:
     """Take a line apart. Raises nothing: what cannot be read is not understood."""
     # One that is too long is not even remembered.
-    return _parsed(line, 0) if len(line) <= LONGEST_LINE else ParsedLine()
+    return _parse(line, 0) if len(line) <= MAX_LINE_LENGTH else ParsedLine()
 
 
 @lru_cache(maxsize=128)
-def _parsed(line: str, depth: int) -> ParsedLine:
+def _parse(line: str, depth: int) -> ParsedLine:
     # The grammar's reader takes time by the square of unfinished texts, and of brackets, in a line.
-    is_long_to_read = line.count("<<") > _MOST_TEXTS or sum(map(line.count, "([]")) > _MOST_BRACKETS
-    if is_long_to_read or depth > _DEEPEST_SCRIPT:
+    is_long_to_read = line.count("<<") > _MAX_STRINGS or sum(map(line.count, "([]")) > _MAX_BRACKETS
+    if is_long_to_read or depth > _MAX_SCRIPT_DEPTH:
         return ParsedLine()
     source = line.encode("utf-8", "surrogatepass")
     root = _parser().parse(source).root_node
-    reading = _Reading(source, depth)
+    reading = _LineReader(source, depth)
     reading.read(root)
     # What is nested deeper than is read is not looked at either.
-    understood = reading.understood and not _STRANGE.search(line) and is_sound(root, source)
+    understood = reading.understood and not _STRANGE_CHARACTERS.search(line) and is_unambiguous(root, source)
     goes_to = _first_folder(line, root) if len(reading.commands) > 1 else None
     return ParsedLine(
         tuple(reading.commands),
@@ -133,7 +138,7 @@ def _parser() -> "Parser":
     return Parser(Language(tree_sitter_bash.language()))
 
 
-class _Reading:
+class _LineReader:
     """What was found on the way through one line."""
 
     def __init__(self, source: bytes, depth: int) -> None:
@@ -147,14 +152,14 @@ class _Reading:
 
     def read(self, node: "Node", level: int = 0) -> None:
         """This node and all below it, in the order in which they stand."""
-        if level > _DEEPEST_TREE or node.type not in RECURSED:
+        if level > _MAX_TREE_DEPTH or node.type not in RECURSED:
             self.understood = False
             return
         if node.type in {"command", "test_command", "declaration_command", "unset_command"}:
             self._add(node)
         elif node.type == "file_redirect":
             self._redirect(node)
-        if sets_variable(node) and not _is_harmless_assignment(node, self._source):
+        if sets_variable(node) and not _is_safe_assignment(node, self._source):
             self.sets_variables = True
         for child in node.named_children:
             self.read(child, level + 1)
@@ -163,94 +168,94 @@ class _Reading:
         if node.type == "test_command":
             parts = [node.children[0]]
         elif node.type == "command":
-            parts = [each for each in node.named_children if each.type not in _BESIDE]
+            parts = [each for each in node.named_children if each.type not in _NOT_WORDS]
         else:
             parts = [node.children[0], *node.named_children]
-        words = tuple(word(each, self._source) for each in parts)
-        sources = tuple(text_of(each, self._source) for each in parts)
+        words = tuple(literal_word(each, self._source) for each in parts)
+        sources = tuple(node_text(each, self._source) for each in parts)
         if node.type == "test_command":
             # What is tested stands in no words: it counts as anything.
             self.understood = self.understood and is_plain_test(node, self._source)
             self.commands.append(Command((*words, None), (*sources, "…")))
             return
-        self.commands.append(self._unwrapped(Command(words, sources), declares=node.type == "declaration_command"))
+        self.commands.append(
+            self._with_started_commands(Command(words, sources), declares=node.type == "declaration_command")
+        )
 
-    def _unwrapped(self, command: Command, level: int = 0, *, declares: bool = False) -> Command:
-        if level > _DEEPEST_WRAPPER or not command.words or command.words[0] is None:
+    def _with_started_commands(self, command: Command, level: int = 0, *, declares: bool = False) -> Command:
+        if level > _MAX_WRAPPER_DEPTH or not command.words or command.words[0] is None:
             self.understood = False
             return command
-        if not is_read_plainly(command.words, command.sources, declares=declares):
+        if not is_plain_builtin(command.words, command.sources, declares=declares):
             self.understood = False
         self.moving += changes_folder(command.words)
-        if not all(name is not None and is_own_name(name) for name in names_set_by(command.words)):
+        if not all(name is not None and is_private_variable(name) for name in variables_set_by(command.words)):
             self.sets_variables = True
-        inner = unwrapped(command.words)
+        inner = unwrap(command.words)
         # With a folder before its name it may be a program of the workspace, and starts what that likes.
         is_own = "/" not in command.words[0]
         match inner:
-            case Opaque():
+            case UnknownStart():
                 self.understood = False
-            case Script():
-                line = _parsed(inner.text, self._depth + 1)
+            case StartedScript():
+                line = _parse(inner.text, self._depth + 1)
                 self.understood = self.understood and line.understood
                 self.sets_variables = self.sets_variables or line.sets_variables
-                self.moving += line.moves or line.goes_to is not None
+                self.moving += line.changes_folder or line.goes_to is not None
                 self.redirections.extend(line.redirections)
                 at = len(command.words)
                 return replace(
-                    command, carries=line.written, carries_at=at, is_transparent=inner.is_transparent and is_own
+                    command, starts=line.written, starts_at=at, is_transparent=inner.is_transparent and is_own
                 )
-            case Words():
+            case StartedCommand():
                 sources = command.sources[inner.at : inner.at + len(inner.words)]
                 sources += ("…",) * (len(inner.words) - len(sources))
-                carried = self._unwrapped(Command(inner.words, sources), level + 1)
-                carries = (*command.carries, carried)
+                carried = self._with_started_commands(Command(inner.words, sources), level + 1)
+                carries = (*command.starts, carried)
                 return replace(
-                    command, carries=carries, carries_at=inner.at, is_transparent=inner.is_transparent and is_own
+                    command, starts=carries, starts_at=inner.at, is_transparent=inner.is_transparent and is_own
                 )
             case None:
                 pass
         return command
 
     def _redirect(self, node: "Node") -> None:
-        found = redirection(node, self._source)
+        found = file_redirection(node, self._source)
         if found is not None:
             self.redirections.append(found)
 
 
-_BESIDE = {"variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect", "comment"}
+_NOT_WORDS = {"variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect", "comment"}
 
 
-def _every(commands: tuple[Command, ...]) -> Iterator[Command]:
+def _with_all_started(commands: tuple[Command, ...]) -> Iterator[Command]:
     for command in commands:
         yield command
-        yield from _every(command.carries)
+        yield from _with_all_started(command.starts)
 
 
 @cache
-def _harmless_variables() -> dict[str, frozenset[str]]:
+def _safe_variables() -> dict[str, frozenset[str]]:
     text = files(__package__ or __name__).joinpath("harmless_variables.toml").read_text(encoding="utf-8")
-    return {name: listed(value) for name, value in tomllib.loads(text).items()}
+    return {name: word_set(value) for name, value in tomllib.loads(text).items()}
 
 
-def harmless_names() -> frozenset[str]:
+def safe_variable_names() -> frozenset[str]:
     """Variables of which some or all values are harmless."""
-    return _harmless_variables()["names"] | _harmless_variables()["module_folders"]
+    return _safe_variables()["names"] | _safe_variables()["module_folders"]
 
 
-def _is_harmless_assignment(node: "Node", source: bytes) -> bool:
+def _is_safe_assignment(node: "Node", source: bytes) -> bool:
     """Whether this assignment leaves every command what it is. It stands before one, or by itself."""
     if node.type != "variable_assignment":
         return False
-    text = text_of(node, source)
+    text = node_text(node, source)
     plain = _ASSIGNED.fullmatch(text)
-    if plain is not None and plain["name"] in _harmless_variables()["names"]:
+    if plain is not None and plain["name"] in _safe_variables()["names"]:
         return True
     folder = _FOLDER.fullmatch(text)
     return (
-        folder is not None
-        and folder["name"] in _harmless_variables()["module_folders"]
-        and _is_before_module(node, source)
+        folder is not None and folder["name"] in _safe_variables()["module_folders"] and _is_before_module(node, source)
     )
 
 
@@ -258,7 +263,7 @@ def _is_before_module(node: "Node", source: bytes) -> bool:
     command = node.parent
     if command is None or command.type != "command":
         return False
-    words = [text_of(each, source) for each in command.named_children if each.type != "variable_assignment"]
+    words = [node_text(each, source) for each in command.named_children if each.type != "variable_assignment"]
     return len(words) > 1 and _PYTHON.fullmatch(words[0]) is not None and words[1] == "-m"
 
 
@@ -267,7 +272,7 @@ def _first_folder(line: str, root: "Node") -> str | None:
 
     Where going there fails, what stands behind `;` runs where the line began: see that the folder is there.
     """
-    found = _GOES_FIRST.match(line)
+    found = _LEADING_CD.match(line)
     if found is None or _has_background(root):
         return None
     path = found["bare"] or found["quoted"]

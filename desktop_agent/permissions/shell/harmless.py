@@ -3,12 +3,12 @@
 import re
 from dataclasses import dataclass
 
-from desktop_agent.permissions.shell.nodes import listed
+from desktop_agent.permissions.shell.nodes import word_set
 
 _FOLDER = re.compile(r"\w[\w-]*")
-_STEM = re.compile(r"[a-z_][a-z0-9_-]*")
-_BUILT = listed("o obj a so dylib dll exe out elf bin wasm d gch pch test")
-_FOR_BUILDS = listed("build _build out output bin target dist obj")
+_FILE_STEM = re.compile(r"[a-z_][a-z0-9_-]*")
+_BUILD_SUFFIXES = word_set("o obj a so dylib dll exe out elf bin wasm d gch pch test")
+_BUILD_FOLDERS = word_set("build _build out output bin target dist obj")
 # Scripts that are written by hand have no ending either.
 _SCRIPTS = re.compile(
     r"\w*file|sconstruct|sconscript|wscript|waf|configure|bootstrap|autogen|gradlew|mvnw|artisan|manage|test"
@@ -18,13 +18,14 @@ _SCRIPTS = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Harmless:
+class SafeOptions:
     """`flags` are short options, also joined; behind one that is `valued` the rest of its word is a value.
 
     `long` are those with two dashes, with a value or without, never shortened: what they are short for changes from
     version to version. `words` are other words that begin with a dash. No word may hold `never`, and no operand begin
     with one of `signs`. There are as many `operands` as are wanted, unless it says otherwise; where they are `named`, a
-    rule is about those that stand in it, and about no others. It `stays_inside` if a path that leads out of the folder
+    rule is about those that stand in it, and about no others. It `stays_in_workspace` if a path that leads out of the
+    folder
     lets it do what it does not do otherwise. `passes_on`: behind `--` stand options of another program. Behind options
     that match `writes` stands a file that it writes: no more than what compilers make.
     """
@@ -34,19 +35,19 @@ class Harmless:
     long: frozenset[str] = frozenset()
     words: re.Pattern[str] | None = None
     never: re.Pattern[str] | None = None
-    signs: tuple[str, ...] = ()
+    unsafe_prefixes: tuple[str, ...] = ()
     operands: int | None = None
     named: bool = False
     stays_inside: bool = False
     passes_on: bool = False
     writes: re.Pattern[str] | None = None
 
-    def has(self, word: str) -> bool:
+    def is_safe(self, word: str) -> bool:
         """Whether this word, as the program gets it, is harmless here."""
         if self.never is not None and self.never.search(word):
             return False
         if not word.startswith("-") or word == "-":
-            return not (self.signs and word.startswith(self.signs))
+            return not (self.unsafe_prefixes and word.startswith(self.unsafe_prefixes))
         if self.words is not None and self.words.fullmatch(word):
             return True
         if word.startswith("--"):
@@ -60,7 +61,7 @@ class Harmless:
             return False
         path = (behind if glued else value) or ""
         # A list of what a file depends on is text, of which options say a part.
-        return not _is_built(path) or (option == "-MF" and not path.endswith(".d"))
+        return not _is_build_output(path) or (option == "-MF" and not path.endswith(".d"))
 
     def _has_letters(self, letters: str) -> bool:
         for letter in letters:
@@ -71,30 +72,30 @@ class Harmless:
         return True
 
 
-def _is_built(path: str) -> bool:
+def _is_build_output(path: str) -> bool:
     """Whether it is by its name nothing that a person writes: no source, no capital, no dot first, and no script."""
     *folders, name = path.removeprefix("./").split("/")
     if not all(_FOLDER.fullmatch(each) for each in folders):
         return False
     stem, dot, ending = name.partition(".")
-    is_for_builds = not _FOR_BUILDS.isdisjoint(folders)
+    is_for_builds = not _BUILD_FOLDERS.isdisjoint(folders)
     if not name:
         return is_for_builds
-    if not _STEM.fullmatch(stem):
+    if not _FILE_STEM.fullmatch(stem):
         return False
-    return ending in _BUILT if dot else (is_for_builds or not folders) and not _SCRIPTS.fullmatch(name)
+    return ending in _BUILD_SUFFIXES if dot else (is_for_builds or not folders) and not _SCRIPTS.fullmatch(name)
 
 
-def harmless(flags: str = "", valued: str = "", long: str = "") -> Harmless:
+def safe_options(flags: str = "", valued: str = "", long: str = "") -> SafeOptions:
     """Options of which nothing more has to be said."""
-    return Harmless(flags, valued, listed(long))
+    return SafeOptions(flags, valued, word_set(long))
 
 
-def naming(flags: str = "", valued: str = "", long: str = "") -> Harmless:
+def safe_named_options(flags: str = "", valued: str = "", long: str = "") -> SafeOptions:
     """Options of which nothing more has to be said, where the operands are what a rule is about."""
-    return Harmless(flags, valued, listed(long), named=True)
+    return SafeOptions(flags, valued, word_set(long), named=True)
 
 
-NOTHING = Harmless(signs=("",))
-NO_OPTIONS = Harmless()
-NO_OPERANDS = Harmless(operands=0)
+NO_WORDS = SafeOptions(unsafe_prefixes=("",))
+NO_OPTIONS = SafeOptions()
+NO_OPERANDS = SafeOptions(operands=0)

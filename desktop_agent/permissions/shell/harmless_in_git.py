@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from desktop_agent.permissions.shell.harmless import NO_OPTIONS, Harmless, harmless, naming
-from desktop_agent.permissions.shell.nodes import listed
+from desktop_agent.permissions.shell.harmless import NO_OPTIONS, SafeOptions, safe_named_options, safe_options
+from desktop_agent.permissions.shell.nodes import word_set
 
 _NUMBERS = "0123456789"
 # git-log(1): to show who signed, git starts the program for it. A sign may stand behind the per cent.
@@ -46,58 +46,62 @@ _LOG = (
     f"{_DIFF} {_WALK} decorate no-decorate decorate-refs decorate-refs-exclude clear-decorations source notes no-notes "
     "follow full-diff log-size cc combined-all-paths expand-tabs no-expand-tabs mailmap no-mailmap use-mailmap"
 )
-_SHOWS = Harmless(f"{_DIFF_FLAGS}ncmgiEFPq", f"{_DIFF_VALUED}L", listed(_LOG), never=_SIGNED)
-_COMPARES = Harmless(f"{_DIFF_FLAGS}cmq", _DIFF_VALUED, listed(f"{_DIFF} cached root cc stdin no-commit-id always"))
-_BLAMES = harmless(
+_SHOWS = SafeOptions(f"{_DIFF_FLAGS}ncmgiEFPq", f"{_DIFF_VALUED}L", word_set(_LOG), never=_SIGNED)
+_COMPARES = SafeOptions(
+    f"{_DIFF_FLAGS}cmq", _DIFF_VALUED, word_set(f"{_DIFF} cached root cc stdin no-commit-id always")
+)
+_BLAMES = safe_options(
     f"lbtfnscwep{_NUMBERS}",
     "LMC",
     "porcelain line-porcelain incremental root show-stats show-name show-number show-email reverse first-parent date "
     "encoding abbrev since until minimal progress no-progress score-debug ignore-rev color-lines color-by-age",
 )
-_TAKES_BACK = harmless("q", "", "index quiet")
+_UNSTAGES = safe_options("q", "", "index quiet")
 _FETCH = "quiet verbose all tags no-tags depth deepen unshallow shallow-since dry-run progress no-progress ipv4 ipv6"
 
-OF_GIT: Mapping[str, Harmless | None] = {
+GIT_OPTIONS: Mapping[str, SafeOptions | None] = {
     # what only reads
     **dict.fromkeys(("log", "show", "whatchanged", "reflog show", "stash list"), _SHOWS),
     "reflog": replace(_SHOWS, operands=0),
-    "rev-list": Harmless(f"ncgiEFPv{_NUMBERS}", "", listed(f"{_WALK} count objects header timestamp"), never=_SIGNED),
-    "shortlog": Harmless(
+    "rev-list": SafeOptions(
+        f"ncgiEFPv{_NUMBERS}", "", word_set(f"{_WALK} count objects header timestamp"), never=_SIGNED
+    ),
+    "shortlog": SafeOptions(
         "nsec",
         "w",
-        listed(
+        word_set(
             "numbered summary email committer group format since after until before author grep merges no-merges all "
             "branches tags remotes first-parent date"
         ),
         never=_SIGNED,
     ),
-    "range-diff": Harmless(
-        _DIFF_FLAGS, _DIFF_VALUED, listed(f"{_DIFF} creation-factor no-dual-color notes no-notes"), never=_SIGNED
+    "range-diff": SafeOptions(
+        _DIFF_FLAGS, _DIFF_VALUED, word_set(f"{_DIFF} creation-factor no-dual-color notes no-notes"), never=_SIGNED
     ),
     # Of two paths of which one leads out it compares any two files, like `diff`.
-    "diff": Harmless(
+    "diff": SafeOptions(
         f"{_DIFF_FLAGS}cq",
         _DIFF_VALUED,
-        listed(f"{_DIFF} cached staged merge-base base ours theirs cc"),
+        word_set(f"{_DIFF} cached staged merge-base base ours theirs cc"),
         stays_inside=True,
     ),
-    "stash show": harmless(_DIFF_FLAGS, _DIFF_VALUED, f"{_DIFF} include-untracked only-untracked"),
+    "stash show": safe_options(_DIFF_FLAGS, _DIFF_VALUED, f"{_DIFF} include-untracked only-untracked"),
     **dict.fromkeys(("diff-tree", "diff-files", "diff-index"), replace(_COMPARES, never=_SIGNED)),
     **dict.fromkeys(("blame", "annotate"), _BLAMES),
-    "status": harmless(
+    "status": safe_options(
         "sbvz",
         "uM",
         "short branch show-stash porcelain long verbose null untracked-files ignore-submodules ignored column "
         "no-column ahead-behind no-ahead-behind renames no-renames find-renames",
     ),
-    "ls-files": harmless(
+    "ls-files": safe_options(
         "cdmoiszuktv",
         "x",
         "cached deleted modified others ignored stage unmerged killed directory no-empty-directory eol exclude "
         "exclude-standard error-unmatch full-name abbrev debug deduplicate format sparse with-tree",
     ),
-    "ls-tree": harmless("drtlz", "", "long name-only name-status object-only full-name full-tree abbrev format"),
-    "grep": harmless(
+    "ls-tree": safe_options("drtlz", "", "long name-only name-status object-only full-name full-tree abbrev format"),
+    "grep": safe_options(
         f"avIihHEGFPnlLzocpWqwr{_NUMBERS}",
         "ABCem",
         "cached untracked exclude-standard text invert-match ignore-case word-regexp max-depth extended-regexp "
@@ -105,10 +109,10 @@ OF_GIT: Mapping[str, Harmless | None] = {
         "files-without-match null only-matching count color no-color break heading show-function function-context "
         "context after-context before-context threads max-count and or not all-match quiet",
     ),
-    "describe": harmless(
+    "describe": safe_options(
         long="all tags long always abbrev match exclude candidates exact-match first-parent contains debug dirty broken"
     ),
-    "rev-parse": harmless(
+    "rev-parse": safe_options(
         "q",
         "",
         "quiet verify short abbrev-ref symbolic-full-name symbolic all branches tags remotes git-dir absolute-git-dir "
@@ -116,112 +120,116 @@ OF_GIT: Mapping[str, Harmless | None] = {
         "is-inside-git-dir is-inside-work-tree is-bare-repository is-shallow-repository path-format revs-only "
         "no-revs flags no-flags since until default",
     ),
-    "cat-file": harmless("etsp", "", "batch batch-check batch-all-objects buffer unordered use-mailmap"),
-    "merge-base": harmless("a", "", "all octopus independent is-ancestor fork-point"),
-    "name-rev": harmless(long="tags refs exclude all name-only always undefined"),
-    "show-ref": harmless("dqs", "", "head heads branches tags dereference hash verify abbrev quiet exists"),
-    "for-each-ref": Harmless(
-        long=listed("count sort format points-at merged no-merged contains no-contains ignore-case exclude omit-empty"),
+    "cat-file": safe_options("etsp", "", "batch batch-check batch-all-objects buffer unordered use-mailmap"),
+    "merge-base": safe_options("a", "", "all octopus independent is-ancestor fork-point"),
+    "name-rev": safe_options(long="tags refs exclude all name-only always undefined"),
+    "show-ref": safe_options("dqs", "", "head heads branches tags dereference hash verify abbrev quiet exists"),
+    "for-each-ref": SafeOptions(
+        long=word_set(
+            "count sort format points-at merged no-merged contains no-contains ignore-case exclude omit-empty"
+        ),
         never=_SIGNED_REFS,
     ),
-    "cherry": harmless("v", "", "abbrev"),
-    "count-objects": harmless("vH", "", "verbose human-readable"),
-    "check-ignore": harmless("qvzn", "", "quiet verbose non-matching no-index stdin"),
-    "check-attr": harmless("az", "", "all cached stdin"),
+    "cherry": safe_options("v", "", "abbrev"),
+    "count-objects": safe_options("vH", "", "verbose human-readable"),
+    "check-ignore": safe_options("qvzn", "", "quiet verbose non-matching no-index stdin"),
+    "check-attr": safe_options("az", "", "all cached stdin"),
     "notes list": NO_OPTIONS,
     "notes show": NO_OPTIONS,
-    "remote": Harmless("v", "", listed("verbose"), operands=0),
-    "remote get-url": harmless(long="all push"),
-    "remote show": naming("n"),
-    "ls-remote": Harmless(
+    "remote": SafeOptions("v", "", word_set("verbose"), operands=0),
+    "remote get-url": safe_options(long="all push"),
+    "remote show": safe_named_options("n"),
+    "ls-remote": SafeOptions(
         "htq",
         "",
-        listed("heads branches tags refs quiet exit-code get-url symref"),
+        word_set("heads branches tags refs quiet exit-code get-url symref"),
         never=re.compile("signature|::"),
         named=True,
     ),
-    "submodule status": harmless(long="cached"),
-    "worktree list": harmless("v", "", "porcelain verbose"),
+    "submodule status": safe_options(long="cached"),
+    "worktree list": safe_options("v", "", "porcelain verbose"),
     # what lists, and makes what takes nothing away
-    "branch": Harmless(
+    "branch": SafeOptions(
         "avrlqi",
         "",
-        listed(
+        word_set(
             "all remotes list verbose quiet abbrev no-abbrev sort merged no-merged contains no-contains points-at "
             "format show-current column no-column color no-color ignore-case no-track omit-empty"
         ),
         never=_SIGNED_REFS,
     ),
     # An annotated one without -m starts an editor.
-    "tag": Harmless(
+    "tag": SafeOptions(
         f"lni{_NUMBERS}",
         "m",
-        listed(
+        word_set(
             "list message sort format contains no-contains merged no-merged points-at column no-column color no-color "
             "ignore-case omit-empty"
         ),
         never=_SIGNED_REFS,
     ),
     # what changes, as its words say
-    "add": harmless(
+    "add": safe_options(
         "AunvN", "", "all no-all update dry-run verbose intent-to-add refresh ignore-errors ignore-removal chmod"
     ),
-    "commit": harmless(
+    "commit": safe_options(
         "aqvsz",
         "mu",
         "all message quiet verbose signoff no-signoff no-edit allow-empty status no-status dry-run short branch "
         "porcelain long null only include untracked-files cleanup verify",
     ),
-    "mv": harmless("nvk", "", "dry-run verbose"),
-    "rm": naming("rnq", "", "cached dry-run quiet ignore-unmatch"),
+    "mv": safe_options("nvk", "", "dry-run verbose"),
+    "rm": safe_named_options("rnq", "", "cached dry-run quiet ignore-unmatch"),
     # Of a file, or of everything, these throw work away: only what makes a branch, or leaves the files, is here.
-    "checkout -b": Harmless("q", "", listed("quiet no-track progress no-progress"), operands=2),
-    **dict.fromkeys(("restore --staged", "restore -S"), harmless("q", "", "quiet")),
-    "switch": harmless("cdq", "", "create detach quiet no-track guess no-guess progress no-progress"),
-    **dict.fromkeys(("reset HEAD", "reset --"), harmless("q", "", "quiet")),
-    "reset": Harmless("q", "", listed("quiet mixed"), operands=0),
-    "stash": Harmless("ukq", "", listed("include-untracked keep-index quiet"), operands=0),
-    "stash push": harmless("ukqS", "m", "include-untracked keep-index no-keep-index quiet staged message"),
-    **dict.fromkeys(("stash apply", "stash pop"), _TAKES_BACK),
-    "apply": naming(
+    "checkout -b": SafeOptions("q", "", word_set("quiet no-track progress no-progress"), operands=2),
+    **dict.fromkeys(("restore --staged", "restore -S"), safe_options("q", "", "quiet")),
+    "switch": safe_options("cdq", "", "create detach quiet no-track guess no-guess progress no-progress"),
+    **dict.fromkeys(("reset HEAD", "reset --"), safe_options("q", "", "quiet")),
+    "reset": SafeOptions("q", "", word_set("quiet mixed"), operands=0),
+    "stash": SafeOptions("ukq", "", word_set("include-untracked keep-index quiet"), operands=0),
+    "stash push": safe_options("ukqS", "m", "include-untracked keep-index no-keep-index quiet staged message"),
+    **dict.fromkeys(("stash apply", "stash pop"), _UNSTAGES),
+    "apply": safe_named_options(
         "v3Rqz",
         "pC",
         "check stat numstat summary index cached 3way reverse recount verbose quiet whitespace ignore-whitespace "
         "ignore-space-change unidiff-zero",
     ),
-    "merge": naming(
+    "merge": safe_named_options(
         "nqv", "m", "ff no-ff ff-only commit no-commit no-edit squash stat no-stat quiet verbose message progress"
     ),
-    "cherry-pick": naming("nx", "m", "no-commit ff allow-empty mainline"),
-    "revert": harmless("n", "m", "no-commit no-edit"),
-    "format-patch": harmless(f"nNks{_NUMBERS}", "", "stdout numbered no-numbered signoff cover-letter no-signature"),
-    "archive": harmless(f"lv{_NUMBERS}", "", "list verbose prefix"),
-    "init": Harmless("qb", "", listed("quiet initial-branch bare object-format"), stays_inside=True),
+    "cherry-pick": safe_named_options("nx", "m", "no-commit ff allow-empty mainline"),
+    "revert": safe_options("n", "m", "no-commit no-edit"),
+    "format-patch": safe_options(
+        f"nNks{_NUMBERS}", "", "stdout numbered no-numbered signoff cover-letter no-signature"
+    ),
+    "archive": safe_options(f"lv{_NUMBERS}", "", "list verbose prefix"),
+    "init": SafeOptions("qb", "", word_set("quiet initial-branch bare object-format"), stays_inside=True),
     # what talks with others
-    "clone": Harmless(
+    "clone": SafeOptions(
         "qvnl46",
         "bj",
-        listed("quiet verbose progress no-checkout bare depth branch single-branch no-single-branch no-tags filter"),
+        word_set("quiet verbose progress no-checkout bare depth branch single-branch no-single-branch no-tags filter"),
         never=_HELPER,
         named=True,
     ),
-    "fetch": Harmless(
-        "qvatnk46", "j", listed(f"{_FETCH} multiple jobs atomic"), signs=("+",), never=_HELPER, named=True
+    "fetch": SafeOptions(
+        "qvatnk46", "j", word_set(f"{_FETCH} multiple jobs atomic"), unsafe_prefixes=("+",), never=_HELPER, named=True
     ),
-    "pull": Harmless(
+    "pull": SafeOptions(
         "qvat46",
         "",
-        listed(f"{_FETCH} rebase no-rebase ff no-ff ff-only commit no-commit no-edit stat no-stat squash autostash"),
+        word_set(f"{_FETCH} rebase no-rebase ff no-ff ff-only commit no-commit no-edit stat no-stat squash autostash"),
         # --rebase=interactive starts an editor.
         never=re.compile(rf"^--rebase=(?!(?:true|false|merges)$)|{_HELPER.pattern}"),
-        signs=("+",),
+        unsafe_prefixes=("+",),
         named=True,
     ),
-    "push": Harmless(
+    "push": SafeOptions(
         "qvnu46",
         "",
-        listed("set-upstream quiet verbose dry-run atomic progress no-progress porcelain"),
-        signs=("+", ":"),
+        word_set("set-upstream quiet verbose dry-run atomic progress no-progress porcelain"),
+        unsafe_prefixes=("+", ":"),
         never=_HELPER,
         named=True,
     ),

@@ -9,11 +9,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from desktop_agent.permissions.shell.harmless import NO_OPERANDS, NO_OPTIONS, Harmless, harmless, naming
-from desktop_agent.permissions.shell.harmless_in_git import OF_GIT
-from desktop_agent.permissions.shell.nodes import listed
+from desktop_agent.permissions.shell.harmless import (
+    NO_OPERANDS,
+    NO_OPTIONS,
+    SafeOptions,
+    safe_named_options,
+    safe_options,
+)
+from desktop_agent.permissions.shell.harmless_in_git import GIT_OPTIONS
+from desktop_agent.permissions.shell.nodes import word_set
 
-_FINDS = re.compile(
+_FIND_EXPRESSIONS = re.compile(
     r"-(?:[HLP]+|O\d|a|and|o|or|not|daystart|d|depth|follow|maxdepth|mindepth|mount|noleaf|nowarn|warn|xdev|regextype"
     r"|[acm]min|[acm]newer|newer(?:[aBcm][aBcmt])?|[acm]time|empty|executable|readable|writable|false|true|fstype|gid"
     r"|uid|group|user|nogroup|nouser|i?lname|i?name|i?path|i?regex|i?wholename|inum|links|perm|samefile|size|type"
@@ -22,14 +28,16 @@ _FINDS = re.compile(
     r"|\d+[cwbkMGT]?|[ugoa]*[-+=][rwxst]+)"
 )
 # Not `-E`, `-S`, `-M` and `-x`, with which it writes what text it is given.
-_COMPILES = re.compile(
+_COMPILER_OPTIONS = re.compile(
     r"-(?:[cvws]|M(?:M?D|[PGTFQ])|O\w*|g(?:\d|gdb\d?|dwarf(?:-\d)?)?|std=[\w+:]+|W(?:no-)?[a-z][\w=+-]*|[IDUlL].*|o|shared|static|pthread"
     r"|pedantic(?:-errors)?|pipe|f(?:PIC|PIE|pic|pie)|fno-[a-z-]+|fsanitize=[\w,-]+|fsyntax-only|f(?:diagnostics-)?color"
     r"[\w=-]*|m(?:arch|tune)=[\w.-]+|m32|m64|ansi|include|isystem)"
 )
 # Behind @ arguments are read from a file; plugins, wrappers and other places of its own parts are not here.
-_COMPILER = Harmless(words=_COMPILES, signs=("@",), stays_inside=True, writes=re.compile("-(?:o|MF)"))
-_GO = Harmless(
+_COMPILER = SafeOptions(
+    words=_COMPILER_OPTIONS, unsafe_prefixes=("@",), stays_inside=True, writes=re.compile("-(?:o|MF)")
+)
+_GO = SafeOptions(
     words=re.compile(
         r"--?(?:v|n|x|a|race|msan|short|cover|benchmem|json|failfast|trimpath|m|u"
         r"|(?:run|skip|bench|count|timeout|parallel|cpu|benchtime|shuffle|p|tags|mod|covermode|o|f)(?:=.*)?)"
@@ -37,7 +45,7 @@ _GO = Harmless(
     stays_inside=True,
     writes=re.compile("--?o"),
 )
-_CARGO = harmless(
+_CARGO = safe_options(
     "vqrp",
     "jF",
     "release workspace all all-targets all-features no-default-features features package exclude lib bins bin tests "
@@ -52,62 +60,64 @@ _CARGO_TESTS = replace(
         "--|--(?:nocapture|no-capture|show-output|ignored|include-ignored|exact|skip|test-threads)(?:=.*)?"
     ),
 )
-_NPM = harmless("swDE", "", "silent if-present ignore-scripts save save-dev save-exact")
-_INSTALLS = naming("swDE", "", "silent if-present ignore-scripts save save-dev save-exact")
-_PIP_LOOKS = harmless("qvuoel", "", "quiet verbose outdated uptodate editable local user format not-required files all")
+_NPM = safe_options("swDE", "", "silent if-present ignore-scripts save save-dev save-exact")
+_NPM_INSTALL = safe_named_options("swDE", "", "silent if-present ignore-scripts save save-dev save-exact")
+_PIP_LIST = safe_options(
+    "qvuoel", "", "quiet verbose outdated uptodate editable local user format not-required files all"
+)
 _RUFF_WALKS = (
     "diff preview no-preview target-version exclude extend-exclude respect-gitignore no-respect-gitignore "
     "force-exclude no-force-exclude no-cache isolated verbose quiet silent color output-format"
 )
-_UV = harmless("qv", "", "quiet verbose frozen locked dev no-dev all-extras extra group all-groups offline upgrade")
-_NAMES_PACKAGES = naming("qv", "", "quiet verbose frozen locked dev group offline")
-_NPM_LIKE: Mapping[str, Harmless | None] = {
-    **dict.fromkeys(listed("list outdated"), NO_OPTIONS),
-    "test": Harmless(stays_inside=True, passes_on=True),
+_UV = safe_options("qv", "", "quiet verbose frozen locked dev no-dev all-extras extra group all-groups offline upgrade")
+_NAMES_PACKAGES = safe_named_options("qv", "", "quiet verbose frozen locked dev group offline")
+_NPM_LIKE: Mapping[str, SafeOptions | None] = {
+    **dict.fromkeys(word_set("list outdated"), NO_OPTIONS),
+    "test": SafeOptions(stays_inside=True, passes_on=True),
     "start": NO_OPERANDS,
-    "install": naming(),
+    "install": safe_named_options(),
     "run": None,
 }
-_APT: Mapping[str, Harmless | None] = {
-    **dict.fromkeys(listed("list search show update"), harmless("qy", "", "quiet yes installed upgradable")),
-    "install": naming("qy", "", "quiet yes"),
+_APT: Mapping[str, SafeOptions | None] = {
+    **dict.fromkeys(word_set("list search show update"), safe_options("qy", "", "quiet yes installed upgradable")),
+    "install": safe_named_options("qy", "", "quiet yes"),
 }
 # What begins with a slash is an option as well, and sets properties: with them a build runs anything.
-_DOTNET = Harmless(
+_DOTNET = SafeOptions(
     words=re.compile(r"-[cf]|-v(?::\w+)?"),
-    long=listed("configuration framework verbosity filter no-build no-restore nologo list-tests verify-no-changes"),
-    signs=("/", "@"),
+    long=word_set("configuration framework verbosity filter no-build no-restore nologo list-tests verify-no-changes"),
+    unsafe_prefixes=("/", "@"),
     stays_inside=True,
     passes_on=True,
 )
 # With these a program of theirs reads files of any name, which it may put together.
 _READS_MORE = re.compile(r"(?<![.\w\"])(?:import|include|eval|(?:(?:str|xml|props|base64)_?)?load)")
-_QUIETLY = harmless("qv", "", "quiet verbose")
-_GOALS = Harmless("q", long=listed("quiet"), operands=0)
+_QUIET = safe_options("qv", "", "quiet verbose")
+_GOALS = SafeOptions("q", long=word_set("quiet"), operands=0)
 
 
-def _inside(flags: str = "", valued: str = "", long: str = "") -> Harmless:
+def _safe_inside_folder(flags: str = "", valued: str = "", long: str = "") -> SafeOptions:
     """Options of a program that does to a folder what it is asked to do in this one."""
-    return replace(harmless(flags, valued, long), stays_inside=True)
+    return replace(safe_options(flags, valued, long), stays_inside=True)
 
 
-PROGRAMS: Mapping[str, Harmless] = {
-    "sort": harmless(
+PROGRAM_OPTIONS: Mapping[str, SafeOptions] = {
+    "sort": safe_options(
         "bdfghiMnRrVcCmsuz",
         "kSt",
         "ignore-leading-blanks dictionary-order ignore-case general-numeric-sort ignore-nonprinting month-sort "
         "human-numeric-sort numeric-sort random-sort reverse sort version-sort batch-size check debug key merge stable "
         "buffer-size field-separator parallel unique zero-terminated",
     ),
-    "touch": _inside("acm", "", "no-create"),
-    "mkdir": _inside("pv", "m", "parents verbose mode"),
+    "touch": _safe_inside_folder("acm", "", "no-create"),
+    "mkdir": _safe_inside_folder("pv", "m", "parents verbose mode"),
     # With a word of its own it gives the machine another name; with figures alone `date` sets the clock.
-    "hostname": Harmless("fisdIA", operands=0),
-    "date": Harmless(
-        "uR", "dIr", listed("utc date iso-8601 rfc-3339 rfc-email reference"), never=re.compile(r"^\d[\d.]*$")
+    "hostname": SafeOptions("fisdIA", operands=0),
+    "date": SafeOptions(
+        "uR", "dIr", word_set("utc date iso-8601 rfc-3339 rfc-email reference"), never=re.compile(r"^\d[\d.]*$")
     ),
-    "find": Harmless(words=_FINDS),
-    "rg": harmless(
+    "find": SafeOptions(words=_FIND_EXPRESSIONS),
+    "rg": safe_options(
         "abcFHhiIlLnNopPqsSuUvVwx0.",
         "ABCegmtTjrMEd",
         "after-context before-context context regexp glob iglob max-count type type-not type-list threads replace "
@@ -118,35 +128,39 @@ PROGRAMS: Mapping[str, Harmless] = {
         "heading no-heading no-config no-messages sort sortr stats trim vimgrep max-filesize one-file-system debug "
         "crlf auto-hybrid-regex engine context-separator max-columns-preview block-buffered line-buffered",
     ),
-    "ag": harmless("aciLlnQsSuvwzgG0", "ABCm", "after before context count ignore-case literal hidden nocolor color"),
+    "ag": safe_options(
+        "aciLlnQsSuvwzgG0", "ABCm", "after before context count ignore-case literal hidden nocolor color"
+    ),
     # Its letters never have the rest of their word for a value.
-    "tree": harmless(
+    "tree": safe_options(
         "adflxqNQpugshDFvtcUrnCASJXiLPI0123456789",
         long="dirsfirst filesfirst noreport gitignore prune charset filelimit si du inodes device sort ignore-case "
         "matchdirs metafirst",
     ),
-    "man": harmless("afkwWiIu", "sS", "all whatis apropos where path location regex wildcard names-only sections"),
-    "less": Harmless(
+    "man": safe_options("afkwWiIu", "sS", "all whatis apropos where path location regex wildcard names-only sections"),
+    "less": SafeOptions(
         "aeEFfgGiIJmMnNqQrRsSuUVwWX",
-        long=listed("chop-long-lines LINE-NUMBERS RAW-CONTROL-CHARS quit-if-one-screen no-init ignore-case use-color"),
+        long=word_set(
+            "chop-long-lines LINE-NUMBERS RAW-CONTROL-CHARS quit-if-one-screen no-init ignore-case use-color"
+        ),
         # Behind a plus stands a command of its own.
-        signs=("+",),
+        unsafe_prefixes=("+",),
     ),
     **dict.fromkeys(
-        ("bat", "batcat"), harmless("npAud", "lrHm", "plain number language line-range highlight-line style color")
+        ("bat", "batcat"), safe_options("npAud", "lrHm", "plain number language line-range highlight-line style color")
     ),
     # What they are given second they write to.
-    "uniq": Harmless(
-        "cdDiuz0123456789", "fsw", listed("count repeated all-repeated group ignore-case unique"), operands=1
+    "uniq": SafeOptions(
+        "cdDiuz0123456789", "fsw", word_set("count repeated all-repeated group ignore-case unique"), operands=1
     ),
-    "xxd": Harmless("abeiupE", "cgls", operands=1),
-    "shuf": harmless("erz", "in", "echo input-range head-count repeat zero-terminated"),
-    "iconv": harmless("lcs", "ft", "from-code to-code list"),
+    "xxd": SafeOptions("abeiupE", "cgls", operands=1),
+    "shuf": safe_options("erz", "in", "echo input-range head-count repeat zero-terminated"),
+    "iconv": safe_options("lcs", "ft", "from-code to-code list"),
     "yq": replace(
-        harmless("rjcPeNn", "op", "raw-output prettyPrint no-colors output-format input-format"), never=_READS_MORE
+        safe_options("rjcPeNn", "op", "raw-output prettyPrint no-colors output-format input-format"), never=_READS_MORE
     ),
     "jq": replace(
-        harmless(
+        safe_options(
             "nrcjaSsCMeR",
             "",
             "null-input raw-output compact-output join-output ascii-output sort-keys slurp color-output "
@@ -156,15 +170,17 @@ PROGRAMS: Mapping[str, Harmless] = {
         never=_READS_MORE,
     ),
     # The second is how the files that it writes begin.
-    "split": Harmless("dex", "abClnt", listed("bytes lines number suffix-length numeric-suffixes verbose"), operands=1),
-    "zip": naming("rqjuvxi0123456789", "", "recurse-paths quiet junk-paths update exclude include"),
+    "split": SafeOptions(
+        "dex", "abClnt", word_set("bytes lines number suffix-length numeric-suffixes verbose"), operands=1
+    ),
+    "zip": safe_named_options("rqjuvxi0123456789", "", "recurse-paths quiet junk-paths update exclude include"),
     # Plugins, settings and folders from elsewhere are not here, nor what writes a report or empties a folder.
     **dict.fromkeys(
         ("pytest", "py.test"),
-        Harmless(
+        SafeOptions(
             "qvxslhV",
             "krmn",
-            listed(
+            word_set(
                 "quiet verbose exitfirst maxfail last-failed lf failed-first ff new-first nf stepwise sw stepwise-skip "
                 "cache-show collect-only co tb capture showlocals no-showlocals show-capture color code-highlight "
                 "durations durations-min disable-warnings disable-pytest-warnings no-header no-summary strict "
@@ -175,159 +191,180 @@ PROGRAMS: Mapping[str, Harmless] = {
             ),
             words=re.compile(r"--cov-report=term[\w:-]*"),
             # Behind @ it reads arguments from a file.
-            signs=("@",),
+            unsafe_prefixes=("@",),
             stays_inside=True,
         ),
     ),
     **dict.fromkeys(("cpio", "sdiff", "diff3"), NO_OPTIONS),
-    "pylint": harmless("Evjde", "", "disable enable output-format reports score jobs errors-only recursive ignore"),
-    "mypy": Harmless(
+    "pylint": safe_options("Evjde", "", "disable enable output-format reports score jobs errors-only recursive ignore"),
+    "mypy": SafeOptions(
         "v",
         "mp",
-        listed("strict ignore-missing-imports show-error-codes pretty no-error-summary no-incremental"),
-        signs=("@",),
+        word_set("strict ignore-missing-imports show-error-codes pretty no-error-summary no-incremental"),
+        unsafe_prefixes=("@",),
     ),
-    "unittest": _inside(
+    "unittest": _safe_inside_folder(
         "vfbqc", "kspt", "verbose quiet failfast catch buffer locals start-directory pattern top-level-directory"
     ),
     # Left out: settings and words from elsewhere, what writes a report, and what is made anew all over the folder.
-    "bandit": _inside(
+    "bandit": _safe_inside_folder(
         "rqvli", "fxst", "recursive quiet verbose severity-level confidence-level exclude skip tests format"
     ),
-    "clang-format": Harmless("ni", long=listed("dry-run Werror verbose"), words=re.compile(r"--?style=\w+")),
-    "codespell": _inside("qd", "LS", "quiet-level ignore-words-list skip count check-filenames check-hidden"),
-    "file": _inside("biLkNnprsz0", "eF", "brief mime mime-type mime-encoding dereference keep-going no-buffer"),
-    **dict.fromkeys(
-        ("fd", "fdfind"), _inside("HIgsiaLp0", "tedE", "hidden no-ignore glob type extension exclude max-depth")
+    "clang-format": SafeOptions("ni", long=word_set("dry-run Werror verbose"), words=re.compile(r"--?style=\w+")),
+    "codespell": _safe_inside_folder(
+        "qd", "LS", "quiet-level ignore-words-list skip count check-filenames check-hidden"
     ),
-    "gofmt": _inside("lwsde"),
-    "hadolint": _inside(valued="f", long="format failure-threshold ignore no-color no-fail"),
-    "pycodestyle": _inside("vqr", "", "first statistics count max-line-length select ignore exclude show-source"),
-    "pydocstyle": _inside("vesd", "", "explain source convention select ignore add-ignore add-select match count"),
-    **dict.fromkeys(("pyflakes", "zipinfo"), _inside()),
-    "rustfmt": _inside("vq", "", "check edition color verbose quiet"),
-    "scc": _inside("wz", "fse", "by-file wide no-cocomo no-complexity format sort exclude-dir"),
-    "shellcheck": _inside("xaC", "sfeioSW", "severity format shell exclude include enable color external-sources"),
-    "tokei": _inside("Cf", "st", "files compact sort type exclude hidden no-ignore"),
-    "vulture": _inside("v", "", "min-confidence exclude ignore-names sort-by-size verbose"),
-    "yamllint": _inside("s", "f", "strict format no-warnings"),
-    "flake8": harmless("qv", "j", "select ignore extend-ignore extend-select max-line-length statistics count exclude"),
-    "black": _inside("qvlt", "", "check diff color quiet verbose line-length target-version fast safe exclude include"),
-    "isort": _inside("cqv", "", "check check-only diff quiet verbose profile line-length"),
-    **dict.fromkeys(("pyright", "basedpyright"), harmless(long="outputjson stats warnings level verbose")),
-    "eslint": _inside(
+    "file": _safe_inside_folder(
+        "biLkNnprsz0", "eF", "brief mime mime-type mime-encoding dereference keep-going no-buffer"
+    ),
+    **dict.fromkeys(
+        ("fd", "fdfind"),
+        _safe_inside_folder("HIgsiaLp0", "tedE", "hidden no-ignore glob type extension exclude max-depth"),
+    ),
+    "gofmt": _safe_inside_folder("lwsde"),
+    "hadolint": _safe_inside_folder(valued="f", long="format failure-threshold ignore no-color no-fail"),
+    "pycodestyle": _safe_inside_folder(
+        "vqr", "", "first statistics count max-line-length select ignore exclude show-source"
+    ),
+    "pydocstyle": _safe_inside_folder(
+        "vesd", "", "explain source convention select ignore add-ignore add-select match count"
+    ),
+    **dict.fromkeys(("pyflakes", "zipinfo"), _safe_inside_folder()),
+    "rustfmt": _safe_inside_folder("vq", "", "check edition color verbose quiet"),
+    "scc": _safe_inside_folder("wz", "fse", "by-file wide no-cocomo no-complexity format sort exclude-dir"),
+    "shellcheck": _safe_inside_folder(
+        "xaC", "sfeioSW", "severity format shell exclude include enable color external-sources"
+    ),
+    "tokei": _safe_inside_folder("Cf", "st", "files compact sort type exclude hidden no-ignore"),
+    "vulture": _safe_inside_folder("v", "", "min-confidence exclude ignore-names sort-by-size verbose"),
+    "yamllint": _safe_inside_folder("s", "f", "strict format no-warnings"),
+    "flake8": safe_options(
+        "qv", "j", "select ignore extend-ignore extend-select max-line-length statistics count exclude"
+    ),
+    "black": _safe_inside_folder(
+        "qvlt", "", "check diff color quiet verbose line-length target-version fast safe exclude include"
+    ),
+    "isort": _safe_inside_folder("cqv", "", "check check-only diff quiet verbose profile line-length"),
+    **dict.fromkeys(("pyright", "basedpyright"), safe_options(long="outputjson stats warnings level verbose")),
+    "eslint": _safe_inside_folder(
         long="fix fix-dry-run quiet max-warnings ext no-error-on-unmatched-pattern color no-color "
         "report-unused-disable-directives"
     ),
-    "prettier": _inside("clwu", "", "check write list-different ignore-unknown log-level loglevel color no-color"),
+    "prettier": _safe_inside_folder(
+        "clwu", "", "check write list-different ignore-unknown log-level loglevel color no-color"
+    ),
     # Settings, plugins and reporters from elsewhere are programs.
-    "jest": _inside(
+    "jest": _safe_inside_folder(
         "io",
         "tw",
         "verbose silent coverage no-coverage ci bail runInBand testNamePattern testPathPattern maxWorkers "
         "passWithNoTests updateSnapshot onlyChanged detectOpenHandles forceExit colors listTests json",
     ),
-    "vitest": _inside("u", "t", "run silent bail passWithNoTests update testNamePattern coverage no-coverage"),
-    "mocha": _inside("b", "g", "grep bail recursive timeout parallel forbid-only exit color no-color retries invert"),
-    "rspec": _inside(
+    "vitest": _safe_inside_folder(
+        "u", "t", "run silent bail passWithNoTests update testNamePattern coverage no-coverage"
+    ),
+    "mocha": _safe_inside_folder(
+        "b", "g", "grep bail recursive timeout parallel forbid-only exit color no-color retries invert"
+    ),
+    "rspec": _safe_inside_folder(
         "cb", "fet", "format color no-color fail-fast only-failures next-failure tag example profile seed order dry-run"
     ),
-    "phpunit": _inside(
+    "phpunit": _safe_inside_folder(
         long="filter testsuite group exclude-group colors verbose stop-on-failure stop-on-error testdox list-tests "
         "no-coverage order-by debug"
     ),
-    "ctest": _inside(
+    "ctest": _safe_inside_folder(
         "VQN",
         "RELj",
         "output-on-failure verbose rerun-failed test-dir parallel progress stop-on-failure timeout show-only",
     ),
-    "tsc": Harmless(
+    "tsc": SafeOptions(
         "bp",
-        long=listed("noEmit build project incremental pretty skipLibCheck strict listFiles version"),
-        signs=("@",),
+        long=word_set("noEmit build project incremental pretty skipLibCheck strict listFiles version"),
+        unsafe_prefixes=("@",),
         stays_inside=True,
     ),
     **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "clang++"), _COMPILER),
 }
 
 # Of these programs the first word says little. None: whatever stands behind the words is a command of its own.
-WITH_SUBCOMMANDS: Mapping[str, Mapping[str, Harmless | None]] = {
-    "git": OF_GIT,
+SUBCOMMAND_OPTIONS: Mapping[str, Mapping[str, SafeOptions | None]] = {
+    "git": GIT_OPTIONS,
     "ruff": {
-        "check": Harmless(
+        "check": SafeOptions(
             "ensvq",
             "",
-            listed(
+            word_set(
                 f"{_RUFF_WALKS} fix no-fix unsafe-fixes no-unsafe-fixes show-fixes fix-only ignore-noqa statistics "
                 "show-files show-settings select ignore extend-select extend-ignore per-file-ignores "
                 "extend-per-file-ignores fixable unfixable extend-fixable exit-zero exit-non-zero-on-fix"
             ),
             # Behind @ it reads arguments from a file.
-            signs=("@",),
+            unsafe_prefixes=("@",),
             stays_inside=True,
         ),
-        "format": Harmless(
+        "format": SafeOptions(
             "nsvq",
             "",
-            listed(f"{_RUFF_WALKS} check line-length range exit-non-zero-on-format"),
-            signs=("@",),
+            word_set(f"{_RUFF_WALKS} check line-length range exit-non-zero-on-format"),
+            unsafe_prefixes=("@",),
             stays_inside=True,
         ),
     },
     "npm": {
-        **dict.fromkeys(listed("ls list outdated view"), _NPM),
+        **dict.fromkeys(word_set("ls list outdated view"), _NPM),
         "test": replace(_NPM, stays_inside=True, passes_on=True),
         "start": replace(_NPM, operands=0, passes_on=True),
         # The script, and nothing for it.
         "run": replace(_NPM, operands=1, passes_on=True),
         # `audit fix` changes what is installed.
-        **dict.fromkeys(listed("ci audit"), replace(_NPM, operands=0)),
-        "install": _INSTALLS,
+        **dict.fromkeys(word_set("ci audit"), replace(_NPM, operands=0)),
+        "install": _NPM_INSTALL,
     },
     "pnpm": _NPM_LIKE,
     "yarn": _NPM_LIKE,
     "cargo": {
-        **dict.fromkeys(listed("build check doc tree metadata update"), _CARGO),
-        **dict.fromkeys(listed("test bench"), _CARGO_TESTS),
+        **dict.fromkeys(word_set("build check doc tree metadata update"), _CARGO),
+        **dict.fromkeys(word_set("test bench"), _CARGO_TESTS),
         "clippy": replace(_CARGO, passes_on=True),
-        "fmt": Harmless("qv", long=listed("all check quiet verbose package"), passes_on=True),
+        "fmt": SafeOptions("qv", long=word_set("all check quiet verbose package"), passes_on=True),
         "run": None,
     },
     "go": {
-        **dict.fromkeys(listed("build test vet fmt list version doc"), _GO),
+        **dict.fromkeys(word_set("build test vet fmt list version doc"), _GO),
         "run": None,
     },
     "pip": {
         # Files and folders stand in words of their own: a rule is about these alone.
-        "install": Harmless(
+        "install": SafeOptions(
             "Uqv",
-            long=listed("upgrade quiet verbose no-deps pre dry-run no-input no-cache-dir"),
+            long=word_set("upgrade quiet verbose no-deps pre dry-run no-input no-cache-dir"),
             words=re.compile("-[re]|--(?:requirement|constraint|editable)"),
             named=True,
         ),
-        **dict.fromkeys(listed("list show freeze check"), _PIP_LOOKS),
+        **dict.fromkeys(word_set("list show freeze check"), _PIP_LIST),
     },
     "uv": {
-        **dict.fromkeys(listed("sync lock tree"), _UV),
-        **dict.fromkeys(listed("add remove"), _NAMES_PACKAGES),
+        **dict.fromkeys(word_set("sync lock tree"), _UV),
+        **dict.fromkeys(word_set("add remove"), _NAMES_PACKAGES),
         "run": None,
     },
     "poetry": {
-        **dict.fromkeys(listed("install lock show check"), _QUIETLY),
+        **dict.fromkeys(word_set("install lock show check"), _QUIET),
         "add": _NAMES_PACKAGES,
         "run": None,
     },
-    "dotnet": {**dict.fromkeys(listed("build test restore format"), _DOTNET), "run": None},
+    "dotnet": {**dict.fromkeys(word_set("build test restore format"), _DOTNET), "run": None},
     # What stands behind one goal is another.
-    "mvn": dict.fromkeys(listed("test compile package verify"), _GOALS),
-    "gradle": dict.fromkeys(listed("build test check assemble"), _GOALS),
+    "mvn": dict.fromkeys(word_set("test compile package verify"), _GOALS),
+    "gradle": dict.fromkeys(word_set("build test check assemble"), _GOALS),
     "rustup": {"show": NO_OPTIONS},
-    "helm": dict.fromkeys(listed("list status lint"), NO_OPTIONS),
-    "terraform": dict.fromkeys(listed("validate fmt"), NO_OPTIONS),
-    "systemctl": dict.fromkeys(listed("status list-units is-active is-enabled"), NO_OPTIONS),
+    "helm": dict.fromkeys(word_set("list status lint"), NO_OPTIONS),
+    "terraform": dict.fromkeys(word_set("validate fmt"), NO_OPTIONS),
+    "systemctl": dict.fromkeys(word_set("status list-units is-active is-enabled"), NO_OPTIONS),
     "brew": {
-        **dict.fromkeys(listed("list info search"), NO_OPTIONS),
-        **dict.fromkeys(listed("install upgrade"), naming()),
+        **dict.fromkeys(word_set("list info search"), NO_OPTIONS),
+        **dict.fromkeys(word_set("install upgrade"), safe_named_options()),
         "update": NO_OPERANDS,
     },
     "apt": _APT,

@@ -9,22 +9,31 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from desktop_agent.permissions.shell.nodes import RESERVED, WORDS, is_dead_name, is_name, listed, text_of
+from desktop_agent.permissions.shell.nodes import (
+    RESERVED,
+    WORDS,
+    is_inert_variable,
+    is_variable_name,
+    node_text,
+    word_set,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 # What touches is one word to the shell; the reader now and then makes two of it.
-_PIECES = WORDS | {"command_name"}
-_BEFORE_PIECE = _PIECES | {"file_redirect", "herestring_redirect"}
+_WORD_PARTS = WORDS | {"command_name"}
+_BEFORE_WORD_PART = _WORD_PARTS | {"file_redirect", "herestring_redirect"}
 _JOINING = frozenset({"concatenation", "string", "heredoc_body", "regex"})
 # To the shell each of these is one word or a part of one; a blank that is not quoted ends it.
-_WITHIN_ONE_WORD = _PIECES - {"string_content"} | listed("variable_assignment regex extglob_pattern brace_expression")
-_QUOTED = listed("string heredoc_body")
-_QUOTING = listed(
+_WITHIN_ONE_WORD = _WORD_PARTS - {"string_content"} | word_set(
+    "variable_assignment regex extglob_pattern brace_expression"
+)
+_QUOTED = word_set("string heredoc_body")
+_QUOTING = word_set(
     "string raw_string ansi_c_string command_substitution process_substitution expansion arithmetic_expansion"
 )
-_ON_ONE_LINE = listed("command declaration_command unset_command file_redirect herestring_redirect")
+_ON_ONE_LINE = word_set("command declaration_command unset_command file_redirect herestring_redirect")
 _BEFORE = b" \t\n;&|()"
 _AFTER = b" \t\n;&|()<>"
 _REDIRECTIONS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
@@ -51,28 +60,28 @@ _STREAM_OR_FILE = re.compile(r"[\w./+][\w./+-]*|-")
 # What the shell expands in a quoted text.
 _STARTS_EXPANSION = re.compile(r"\$[\w({@*#?!$-]|`")
 _ESCAPE = re.compile(r"\\.", re.DOTALL)
-_DECLARING = listed("declare typeset export readonly local unset unsetenv")
+_DECLARING = word_set("declare typeset export readonly local unset unsetenv")
 # Between brackets only words are plain: `[ x && rm y ]` runs rm, although the reader takes it for one test.
 _NO_PLAIN_TEST = re.compile(r"[&|;<>()`\n]")
 
 
-def is_sound(root: "Node", source: bytes) -> bool:
+def is_unambiguous(root: "Node", source: bytes) -> bool:
     """Whether nothing in the tree is doubtful: no error, nothing skipped, and each node as a shell would have it."""
     if root.has_error:
         return False
     nodes = list(_nodes(root))
     # The leaves of a quoted text are not looked at, but those of a substitution in it are.
     quoted = (child for node in nodes if node.type in _QUOTED for child in node.named_children)
-    if not all(_is_read_whole(node, source, node.start_byte, node.end_byte) for node in quoted):
+    if not all(_is_fully_covered(node, source, node.start_byte, node.end_byte) for node in quoted):
         return False
-    if not _is_read_whole(root, source, 0, len(source)) or _joins_lines(nodes, source):
+    if not _is_fully_covered(root, source, 0, len(source)) or _joins_lines(nodes, source):
         return False
     heredocs = sum(node.type == "heredoc_redirect" for node in nodes)
     if heredocs > 1 or (heredocs and b"\\\n" in source):
         return False
     # Behind `}` a redirection names a variable to set, and a subscript of that may run a command.
     touches = (source[max(each.start_byte - 1, 0) : each.start_byte] for each in nodes if each.type in _REDIRECTIONS)
-    return _STANDS_BEFORE.issuperset(touches) and all(_is_sound(node, source) for node in nodes)
+    return _STANDS_BEFORE.issuperset(touches) and all(_is_unambiguous_node(node, source) for node in nodes)
 
 
 def _joins_lines(nodes: list["Node"], source: bytes) -> bool:
@@ -86,17 +95,17 @@ def _joins_lines(nodes: list["Node"], source: bytes) -> bool:
     return False
 
 
-def _is_read_whole(node: "Node", source: bytes, start: int, end: int) -> bool:
+def _is_fully_covered(node: "Node", source: bytes, start: int, end: int) -> bool:
     """Return whether nothing was skipped between these places, and each leaf is what it looks like."""
     for leaf in _leaves(node):
-        if not _is_gap(source[start : leaf.start_byte]) or not _is_plain_leaf(leaf, source):
+        if not _is_whitespace(source[start : leaf.start_byte]) or not _is_plain_leaf(leaf, source):
             return False
         start = max(start, leaf.end_byte)
-    return _is_gap(source[start:end])
+    return _is_whitespace(source[start:end])
 
 
 def _is_plain_leaf(leaf: "Node", source: bytes) -> bool:
-    text = text_of(leaf, source)
+    text = node_text(leaf, source)
     if leaf.is_named:
         return True
     if _is_blank_before(leaf):
@@ -127,7 +136,7 @@ def _stands_in_string(node: "Node") -> bool:
     return node.parent is not None and node.parent.type == "string"
 
 
-def _is_sound(node: "Node", source: bytes) -> bool:
+def _is_unambiguous_node(node: "Node", source: bytes) -> bool:
     return (
         _has_gaps_between_words(node)
         and _is_within_one_word(node, source)
@@ -138,7 +147,8 @@ def _is_sound(node: "Node", source: bytes) -> bool:
 
 def _has_gaps_between_words(node: "Node") -> bool:
     return node.type in _JOINING or not any(
-        a.type in _BEFORE_PIECE and b.type in _PIECES and a.end_byte == b.start_byte for a, b in pairwise(node.children)
+        a.type in _BEFORE_WORD_PART and b.type in _WORD_PARTS and a.end_byte == b.start_byte
+        for a, b in pairwise(node.children)
     )
 
 
@@ -160,24 +170,24 @@ def _is_as_a_shell_has_it(node: "Node", source: bytes) -> bool:
     check = _CHECKS.get(node.type)
     if check is not None:
         return check(node, source)
-    return _is_plain_text(node.type, text_of(node, source))
+    return _is_plain_text(node.type, node_text(node, source))
 
 
 def _has_words_alone(node: "Node", source: bytes) -> bool:
     """`a == b` gives `==` to the program, where the reader sees an operator; `_=a b` runs b, and it sees `_=a` run."""
     name = node.child_by_field_name("name")
-    sets = name is not None and _SET.match(text_of(name, source)) is not None
+    sets = name is not None and _SET.match(node_text(name, source)) is not None
     return not sets and all(child.is_named for child in node.children)
 
 
 def _is_a_group(node: "Node", source: bytes) -> bool:
     """Two brackets begin a sum to bash, and a group in a group to the plain shell."""
-    return not text_of(node, source).startswith("((")
+    return not node_text(node, source).startswith("((")
 
 
 def _is_a_word(node: "Node", source: bytes) -> bool:
     """`2>` is a stream, and no word; a backslash at the end belongs to what comes next."""
-    text = text_of(node, source)
+    text = node_text(node, source)
     if text.isdigit():
         return source[node.end_byte : node.end_byte + 1] not in {b"<", b">"}
     return not text.endswith("\\")
@@ -190,15 +200,15 @@ def _is_set_to_text(node: "Node", source: bytes) -> bool:
 
 
 def _names_text(node: "Node", source: bytes) -> bool:
-    names = (text_of(child, source) for child in node.named_children if child.type == "variable_name")
-    return is_dead_name(next(names, None))
+    names = (node_text(child, source) for child in node.named_children if child.type == "variable_name")
+    return is_inert_variable(next(names, None))
 
 
 def _is_a_variable(node: "Node", source: bytes) -> bool:
     """A number is the name of a word that a function was given: it can be read, and not set."""
-    text = text_of(node, source)
+    text = node_text(node, source)
     is_read = node.parent is not None and node.parent.type in {"simple_expansion", "expansion"}
-    return is_name(text) or (is_read and text.isdecimal())
+    return is_variable_name(text) or (is_read and text.isdecimal())
 
 
 def _is_in_expansion(node: "Node", _: bytes) -> bool:
@@ -222,11 +232,11 @@ def _has_one_level(node: "Node", source: bytes) -> bool:
 
     In a string bash looks for braces as if each quote between the backticks ended it.
     """
-    text = text_of(node, source).lstrip()
+    text = node_text(node, source).lstrip()
     return not text.startswith("`") or ("\\" not in text and not ('"' in text and _stands_in_string(node)))
 
 
-def _is_redirected_as_read(node: "Node", source: bytes) -> bool:
+def _has_certain_redirections(node: "Node", source: bytes) -> bool:
     return _has_one_target(node) and _is_stream_or_file(node, source)
 
 
@@ -242,7 +252,7 @@ def _is_stream_or_file(node: "Node", source: bytes) -> bool:
     operators = {child.type for child in node.children if not child.is_named}
     if not operators & {">&", "<&"} or not node.named_children:
         return True
-    return _STREAM_OR_FILE.fullmatch(text_of(node.named_children[-1], source)) is not None
+    return _STREAM_OR_FILE.fullmatch(node_text(node.named_children[-1], source)) is not None
 
 
 def _literal_text(node: "Node", source: bytes) -> str:
@@ -281,7 +291,7 @@ def _unquoted_text(node: "Node", source: bytes) -> str:
     if node.type in _QUOTING:
         return ""
     if not node.children:
-        return text_of(node, source)
+        return node_text(node, source)
     text, end = "", node.start_byte
     for child in node.children:
         text += source[end : child.start_byte].decode("utf-8", "replace") + (_unquoted_text(child, source) or "x")
@@ -305,7 +315,7 @@ def _is_in_double_brackets(node: "Node", _: bytes) -> bool:
     return parent is not None and parent.children[0].type == "[["
 
 
-def _is_gap(text: bytes) -> bool:
+def _is_whitespace(text: bytes) -> bool:
     """Whether nothing stands there. A line that goes on without a space joins two words; the reader parts them."""
     goes_on = b"\\\n" in text
     return not text.replace(b"\\\n", b"").strip(b" \t\n") and (not goes_on or b" " in text or b"\t" in text)
@@ -316,8 +326,8 @@ def _is_comment(node: "Node", source: bytes) -> bool:
     return not before or (before[-1:] in b" \t\n;&|(" and before[-2:-1] != b"\\")
 
 
-def _ends_where_it_says(node: "Node", source: bytes) -> bool:
-    parts = {each.type: text_of(each, source) for each in node.named_children}
+def _has_certain_end(node: "Node", source: bytes) -> bool:
+    parts = {each.type: node_text(each, source) for each in node.named_children}
     start = _PLAIN_DELIMITER.fullmatch(parts.get("heredoc_start", ""))
     if not _WITHIN_ONE_WORD.isdisjoint(parts):
         # Words that stand behind the delimiter belong to the command.
@@ -339,8 +349,8 @@ _CHECKS: dict[str, Callable[["Node", bytes], bool]] = {
     "test_command": _is_plain_test,
     "regex": _is_a_pattern,
     "comment": _is_comment,
-    "heredoc_redirect": _ends_where_it_says,
-    "file_redirect": _is_redirected_as_read,
+    "heredoc_redirect": _has_certain_end,
+    "file_redirect": _has_certain_redirections,
     "variable_assignment": _is_set_to_text,
     "for_statement": _is_for_all_shells,
     "function_definition": _is_for_all_shells,

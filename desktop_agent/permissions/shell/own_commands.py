@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from desktop_agent.permissions.shell.nodes import WORDS, is_dead_name, listed, text_of, word
+from desktop_agent.permissions.shell.nodes import WORDS, is_inert_variable, literal_word, node_text, word_set
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -19,10 +19,10 @@ _DECLARED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:=.*)?", re.DOTALL)
 # One word, whatever it becomes: quoted, and no list.
 _SINGLE = re.compile(r'"(?:[^"\\`@]|\\.)*"|\$[#?$!]', re.DOTALL)
 # None of these does sums, nor looks for a variable by its name.
-_OF_ONE = frozenset(f"-{letter}" for letter in "bcdefghkLNnOGprSsuwxz")
-_OF_TWO = listed("= == != -nt -ot -ef")
+_UNARY_TESTS = frozenset(f"-{letter}" for letter in "bcdefghkLNnOGprSsuwxz")
+_BINARY_TESTS = word_set("= == != -nt -ot -ef")
 # Only in double brackets these do sums.
-_OF_NUMBERS = listed("-eq -ne -lt -le -gt -ge")
+_NUMBER_TESTS = word_set("-eq -ne -lt -le -gt -ge")
 _DECLARING: Mapping[str, str] = {
     **dict.fromkeys(("declare", "typeset", "local"), "xrglup"),
     "export": "np",
@@ -31,46 +31,48 @@ _DECLARING: Mapping[str, str] = {
 }
 _READ_OPTION = re.compile(r"-[rse]*([dnNtup]?)")
 _JOB = re.compile(r"-[fn]+|[0-9]+|%[0-9%+-]")
-_DEEPEST_TEST = 9
+_MAX_TEST_DEPTH = 9
 _SETTINGS = re.compile(r"[-+][eufxvCnm]*(o?)")
 # They go elsewhere; what follows them in the line runs there.
-_MOVING = listed("cd pushd popd chroot")
+_MOVING = word_set("cd pushd popd chroot")
 _MOVED_BY_OPTION: Mapping[str, str] = {"env": "C", "sudo": "DRi", "doas": "C"}
 
 
-def is_read_plainly(words: Words, sources: Sequence[str], *, declares: bool = False) -> bool:
+def is_plain_builtin(words: Words, sources: Sequence[str], *, declares: bool = False) -> bool:
     """Whether the shell takes the words of a command of its own for no more than they look. The first is its name.
 
     It `declares` if the shell read it as a declaration: then no value is split into several words.
     """
     name = (words[0] or "").rpartition("/")[2]
     if name in _DECLARING:
-        return _declares_plainly(name, words, sources, is_whole=declares)
-    look = _PLAINLY.get(name)
+        return _is_plain_declaration(name, words, sources, is_whole=declares)
+    look = _PLAIN_CHECKS.get(name)
     return look is None or look(words, sources)
 
 
 def is_plain_test(node: "Node", source: bytes) -> bool:
     """Whether what stands between brackets is one test of files or texts."""
-    units = _units(node)
+    units = _flatten_test(node)
     if units is None or any(a.end_byte >= b.start_byte for a, b in pairwise(units)):
         return False
-    sources = [text_of(each, source) for each in units]
+    sources = [node_text(each, source) for each in units]
     is_double = sources[0] == "[["
-    words = [word(each, source) if each.type in WORDS else text for each, text in zip(units, sources, strict=True)]
+    words = [
+        literal_word(each, source) if each.type in WORDS else text for each, text in zip(units, sources, strict=True)
+    ]
     # In there nothing is split, and no file is looked for.
-    is_one = [is_double or _is_one(*each) for each in zip(words, sources, strict=True)]
+    is_one = [is_double or _is_single_word(*each) for each in zip(words, sources, strict=True)]
     if any("$'" in each for each in sources):
         return False
-    return _is_test(words[1:-1], is_one[1:-1], _OF_TWO | ({"=~"} if is_double else _OF_NUMBERS))
+    return _is_test(words[1:-1], is_one[1:-1], _BINARY_TESTS | ({"=~"} if is_double else _NUMBER_TESTS))
 
 
-def names_set_by(words: Words) -> tuple[str | None, ...]:
+def variables_set_by(words: Words) -> tuple[str | None, ...]:
     """What a command of the shell may set, among them words that are no names; None for what cannot be told."""
     name, given = (words[0] or "").rpartition("/")[2], words[1:]
     match name:
         case "read":
-            return tuple(_names_of_read(given))
+            return tuple(_variables_of_read(given))
         case "mapfile" | "readarray":
             return tuple(given)
         case "getopts":
@@ -96,14 +98,14 @@ def changes_folder(words: Words) -> bool:
     return any(each.startswith("--ch") or any(letter in each for letter in letters) for each in options)
 
 
-def _units(node: "Node", level: int = 0) -> list["Node"] | None:
+def _flatten_test(node: "Node", level: int = 0) -> list["Node"] | None:
     """Words and operators in their order, the brackets among them; None where there is anything else, or too much."""
-    if level > _DEEPEST_TEST:
+    if level > _MAX_TEST_DEPTH:
         return None
     found: list[Node] = []
     for child in node.children:
         if child.type in {"unary_expression", "binary_expression", "negated_expression"}:
-            inside = _units(child, level + 1)
+            inside = _flatten_test(child, level + 1)
             if inside is None:
                 return None
             found += inside
@@ -123,27 +125,27 @@ def _is_test(words: Words, is_one: Sequence[bool], of_two: frozenset[str]) -> bo
         case 1:
             return True
         case 2:
-            return words[0] in _OF_ONE
+            return words[0] in _UNARY_TESTS
         case 3:
             return words[1] in of_two
         case _:
             return False
 
 
-def _is_one(literal: str | None, source: str) -> bool:
+def _is_single_word(literal: str | None, source: str) -> bool:
     return literal is not None or _SINGLE.fullmatch(source) is not None
 
 
-def _tests_plainly(words: Words, sources: Sequence[str]) -> bool:
+def _is_plain_test_command(words: Words, sources: Sequence[str]) -> bool:
     has_brackets = (words[0] or "").endswith("[")
     if has_brackets and words[-1] != "]":
         return False
     given = slice(1, -1 if has_brackets else None)
-    is_one = [_is_one(*each) for each in zip(words, sources, strict=True)]
-    return len(words[given]) == 0 or _is_test(words[given], is_one[given], _OF_TWO | _OF_NUMBERS)
+    is_one = [_is_single_word(*each) for each in zip(words, sources, strict=True)]
+    return len(words[given]) == 0 or _is_test(words[given], is_one[given], _BINARY_TESTS | _NUMBER_TESTS)
 
 
-def _declares_plainly(name: str, words: Words, sources: Sequence[str], *, is_whole: bool) -> bool:
+def _is_plain_declaration(name: str, words: Words, sources: Sequence[str], *, is_whole: bool) -> bool:
     options = re.compile(f"-[{_DECLARING[name]}]+")
     for each, source in zip(words[1:], sources[1:], strict=True):
         text = source if each is None and is_whole else each
@@ -153,14 +155,14 @@ def _declares_plainly(name: str, words: Words, sources: Sequence[str], *, is_who
 
 
 def _is_declared_as_text(text: str) -> bool:
-    return _DECLARED.fullmatch(text) is not None and is_dead_name(text.partition("=")[0])
+    return _DECLARED.fullmatch(text) is not None and is_inert_variable(text.partition("=")[0])
 
 
-def _prints_plainly(words: Words, sources: Sequence[str]) -> bool:
+def _is_plain_printf(words: Words, sources: Sequence[str]) -> bool:
     begin = 1
     if len(words) > 1 and (words[1] or "").startswith("-v"):
         name = (words[1] or "")[2:] or (words[2] if len(words) > 2 else None)
-        if not is_dead_name(name):
+        if not is_inert_variable(name):
             return False
         begin = 2 if words[1] != "-v" else 3
     if len(words) <= begin:
@@ -173,11 +175,11 @@ def _prints_plainly(words: Words, sources: Sequence[str]) -> bool:
     return not first.startswith("-v")
 
 
-def _reads_plainly(words: Words, _: Sequence[str]) -> bool:
-    return all(is_dead_name(each) for each in _names_of_read(words[1:])) and None not in words
+def _is_plain_read(words: Words, _: Sequence[str]) -> bool:
+    return all(is_inert_variable(each) for each in _variables_of_read(words[1:])) and None not in words
 
 
-def _names_of_read(given: Words) -> Sequence[str | None]:
+def _variables_of_read(given: Words) -> Sequence[str | None]:
     """What is no option of `read`, and no value of one; a word that cannot be told is None."""
     found: list[str | None] = []
     is_value = False
@@ -189,21 +191,21 @@ def _names_of_read(given: Words) -> Sequence[str | None]:
     return found
 
 
-def _waits_plainly(words: Words, sources: Sequence[str]) -> bool:
+def _is_plain_wait(words: Words, sources: Sequence[str]) -> bool:
     pairs = zip(words[1:], sources[1:], strict=True)
     return all(source in {"$!", '"$!"'} if each is None else _JOB.fullmatch(each) for each, source in pairs)
 
 
-def _takes_options_plainly(words: Words, _: Sequence[str]) -> bool:
+def _has_plain_options(words: Words, _: Sequence[str]) -> bool:
     first = words[1:3]
-    return len(first) == 2 and None not in first and is_dead_name(first[1])
+    return len(first) == 2 and None not in first and is_inert_variable(first[1])
 
 
-def _fills_plainly(words: Words, _: Sequence[str]) -> bool:
-    return all(is_dead_name(each) for each in words[1:])
+def _is_plain_mapfile(words: Words, _: Sequence[str]) -> bool:
+    return all(is_inert_variable(each) for each in words[1:])
 
 
-def _settles_plainly(words: Words, _: Sequence[str]) -> bool:
+def _is_plain_set(words: Words, _: Sequence[str]) -> bool:
     """What `set` may switch without changing how the rest is read."""
     after_o = False
     for each in words[1:]:
@@ -217,11 +219,11 @@ def _settles_plainly(words: Words, _: Sequence[str]) -> bool:
     return not after_o
 
 
-def _names_jobs(words: Words, _: Sequence[str]) -> bool:
+def _is_plain_job_list(words: Words, _: Sequence[str]) -> bool:
     return all(each is not None and re.fullmatch(r"-[lnprs]+|%[0-9%+-]", each) for each in words[1:])
 
 
-def _times_plainly(words: Words, sources: Sequence[str]) -> bool:
+def _is_plain_time(words: Words, sources: Sequence[str]) -> bool:
     """The shell knows its own options by how they are written: `time \\-p` runs a program."""
     pairs = zip(words[1:3], sources[1:3], strict=True)
     return all(word == source for word, source in pairs if word is not None and word.startswith("-"))
@@ -231,19 +233,19 @@ def _never(_words: Words, _sources: Sequence[str]) -> bool:
     return False
 
 
-_PLAINLY: Mapping[str, Callable[[Words, Sequence[str]], bool]] = {
-    "test": _tests_plainly,
-    "[": _tests_plainly,
+_PLAIN_CHECKS: Mapping[str, Callable[[Words, Sequence[str]], bool]] = {
+    "test": _is_plain_test_command,
+    "[": _is_plain_test_command,
     # Behind another command it is none of the shell's.
     "[[": _never,
-    "printf": _prints_plainly,
-    "read": _reads_plainly,
-    "wait": _waits_plainly,
-    "getopts": _takes_options_plainly,
-    "mapfile": _fills_plainly,
-    "readarray": _fills_plainly,
-    "set": _settles_plainly,
+    "printf": _is_plain_printf,
+    "read": _is_plain_read,
+    "wait": _is_plain_wait,
+    "getopts": _has_plain_options,
+    "mapfile": _is_plain_mapfile,
+    "readarray": _is_plain_mapfile,
+    "set": _is_plain_set,
     "shopt": _never,
-    "jobs": _names_jobs,
-    "time": _times_plainly,
+    "jobs": _is_plain_job_list,
+    "time": _is_plain_time,
 }

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from desktop_agent.permissions.shell.harmless import NOTHING, Harmless
-from desktop_agent.permissions.shell.harmless_in_programs import PROGRAMS, WITH_SUBCOMMANDS
+from desktop_agent.permissions.shell.harmless import NO_WORDS, SafeOptions
+from desktop_agent.permissions.shell.harmless_in_programs import PROGRAM_OPTIONS, SUBCOMMAND_OPTIONS
 from desktop_agent.permissions.shell.program_names import SAY_ALL
 from desktop_agent.permissions.shell.wrappers import FIND_STARTS, program_name
 
@@ -23,19 +23,19 @@ _ONE_OF = r"\{\w[\w-]*(?:,\w[\w-]*)*\}"
 _STAYS_INSIDE = re.compile(rf"(?!.*/\.)(?:\./)?(?:\w(?:[\w./*?-]|{_ONE_OF})*|[*?][\w.*?-]*)")
 _OF_VERSIONS = ".0123456789"
 # An option and, in the same word, a path.
-_GLUED_WAY_OUT = re.compile(r"-\w+?(?:[/~]|\.\.(?:/|$))")
+_JOINED_PATH = re.compile(r"-\w+?(?:[/~]|\.\.(?:/|$))")
 _LONG_OPTION = re.compile(r"^--[\w-]+=")
 
 
-def reaches_further(words: Sequence[str | None], sources: Sequence[str], seen: int) -> bool:
+def has_escalating_words(words: Sequence[str | None], sources: Sequence[str], seen: int) -> bool:
     """Whether one of the words behind the first `seen`, or what it may expand to, is not known to be harmless."""
-    known, at = _known(words, seen)
+    known, at = _known_options(words, seen)
     if known is None:
         return False
     pairs = list(zip(words, sources, strict=True))
     if known.named and _operands(pairs[max(seen, at) :]):
         return True
-    return _goes_beyond(known, pairs, at, seen)
+    return _exceeds(known, pairs, at, seen)
 
 
 def words_to_name(words: Sequence[str | None], sources: Sequence[str], said: int) -> int | None:
@@ -43,17 +43,17 @@ def words_to_name(words: Sequence[str | None], sources: Sequence[str], said: int
 
     None where some word behind these is not known to be harmless: no beginning would say what the command does.
     """
-    known, at = _known(words, said)
+    known, at = _known_options(words, said)
     if known is None:
         return said
     pairs = list(zip(words, sources, strict=True))
-    if _goes_beyond(known, pairs, at, said):
+    if _exceeds(known, pairs, at, said):
         return None
     behind = range(len(words) - 1, said - 1, -1)
     return next((end + 1 for end in behind if known.named and _operands(pairs[end : end + 1])), said)
 
 
-def _goes_beyond(known: Harmless, pairs: Sequence[_Word], at: int, seen: int) -> bool:
+def _exceeds(known: SafeOptions, pairs: Sequence[_Word], at: int, seen: int) -> bool:
     words = [word for word, _ in pairs]
     if known.operands is not None and _operands(pairs[at:]) > known.operands:
         return True
@@ -62,13 +62,13 @@ def _goes_beyond(known: Harmless, pairs: Sequence[_Word], at: int, seen: int) ->
         behind = list(_not_started(behind))
     if any(known.overwrites(word or "", value) for word, value in pairwise((*(word for word, _ in behind), None))):
         return True
-    judged = _judged(known, behind, words[max(seen, at) - 1] or "")
-    return any(_reaches(known, word, source, is_operand=operand) for word, source, operand in judged)
+    judged = _with_operand_flags(known, behind, words[max(seen, at) - 1] or "")
+    return any(_is_escalating(known, word, source, is_operand=operand) for word, source, operand in judged)
 
 
 def subcommand(words: Sequence[str | None]) -> tuple[str, ...] | None:
     """The words behind a program's name that say what it does; none where they do not, None where it needs none."""
-    table = WITH_SUBCOMMANDS.get(known_name(words[0] or ""))
+    table = SUBCOMMAND_OPTIONS.get(known_name(words[0] or ""))
     if table is None:
         return None
     pair = tuple(each or "" for each in words[1:3])
@@ -77,11 +77,11 @@ def subcommand(words: Sequence[str | None]) -> tuple[str, ...] | None:
 
 def known_name(word: str) -> str:
     """A program by the name under which it is known, whatever its folder, version or platform."""
-    names = names_of(word)
-    return next((each for each in names if each in PROGRAMS or each in WITH_SUBCOMMANDS), names[0])
+    names = program_names(word)
+    return next((each for each in names if each in PROGRAM_OPTIONS or each in SUBCOMMAND_OPTIONS), names[0])
 
 
-def names_of(word: str) -> tuple[str, ...]:
+def program_names(word: str) -> tuple[str, ...]:
     """What a program may be called, apart from its folder, its version, and the platform that it is for."""
     name = program_name(word)
     plain = _without_version(name)
@@ -102,27 +102,27 @@ def _without_version(name: str) -> str:
     return plain[:-1] if plain.endswith(("-", ".")) else plain
 
 
-def _known(words: Sequence[str | None], seen: int) -> tuple[Harmless | None, int]:
+def _known_options(words: Sequence[str | None], seen: int) -> tuple[SafeOptions | None, int]:
     """What is harmless, and behind how many words."""
     start = 2 if program_name(words[0] or "").startswith("python") and words[1:2] == ("-m",) else 0
     if len(words) <= start:
         return None, start
     name = known_name(words[start] or "")
-    table = WITH_SUBCOMMANDS.get(name)
+    table = SUBCOMMAND_OPTIONS.get(name)
     if table is None:
-        return PROGRAMS.get(name), start + 1
+        return PROGRAM_OPTIONS.get(name), start + 1
     said = subcommand(words[start:])
     if not said:
         # Before its subcommand a program takes options with which it does anything.
-        return NOTHING, start + 1
+        return NO_WORDS, start + 1
     known, at = table[" ".join(said)], start + 1 + len(said)
     if known is not None or seen < at:
         # What a shorter subcommand is allowed, a longer one is not: `git stash` puts away, `git stash pop` brings back.
         is_another = start + 1 < seen < at and " ".join(said[: seen - start - 1]) in table
-        return (NOTHING if known is None or is_another else known), seen if is_another else at
+        return (NO_WORDS if known is None or is_another else known), seen if is_another else at
     # What it starts is a program of its own, and with more words than its name may do anything where nobody knows it.
     started = known_name(words[at] or "") if len(words) > at else ""
-    return PROGRAMS.get(started, None if started in SAY_ALL else NOTHING), at + 1
+    return PROGRAM_OPTIONS.get(started, None if started in SAY_ALL else NO_WORDS), at + 1
 
 
 def _not_started(pairs: Sequence[_Word]) -> Iterator[_Word]:
@@ -137,11 +137,13 @@ def _not_started(pairs: Sequence[_Word]) -> Iterator[_Word]:
             yield word, source
 
 
-def _judged(known: Harmless, pairs: Sequence[_Word], before: str) -> Iterator[tuple[str | None, str, bool]]:
+def _with_operand_flags(
+    known: SafeOptions, pairs: Sequence[_Word], before: str
+) -> Iterator[tuple[str | None, str, bool]]:
     """Each with whether it can only be an operand."""
     are_operands = False
     for word, source in pairs:
-        if word != "--" or known.passes_on or known is NOTHING:
+        if word != "--" or known.passes_on or known is NO_WORDS:
             yield word, source, are_operands
         else:
             # Behind an option it may be that option's value, and ends nothing: `git commit -m -- --amend`.
@@ -149,16 +151,16 @@ def _judged(known: Harmless, pairs: Sequence[_Word], before: str) -> Iterator[tu
         before = word or ""
 
 
-def _reaches(known: Harmless, word: str | None, source: str, *, is_operand: bool) -> bool:
+def _is_escalating(known: SafeOptions, word: str | None, source: str, *, is_operand: bool) -> bool:
     if word is None:
         if known.never is not None and known.never.search(source):
             return True
         leads_out = known.stays_inside and _STAYS_INSIDE.fullmatch(source) is None
-        is_any = is_operand and not known.signs
-        return leads_out or known is NOTHING or not (is_any or _NO_OPTION.fullmatch(source))
-    if known.stays_inside and (_leads_out(word) or (known.valued and _GLUED_WAY_OUT.match(word))):
+        is_any = is_operand and not known.unsafe_prefixes
+        return leads_out or known is NO_WORDS or not (is_any or _NO_OPTION.fullmatch(source))
+    if known.stays_inside and (_leaves_folder(word) or (known.valued and _JOINED_PATH.match(word))):
         return True
-    return not known.has(f"./{word}" if is_operand and word.startswith("-") else word)
+    return not known.is_safe(f"./{word}" if is_operand and word.startswith("-") else word)
 
 
 def _operands(pairs: Sequence[_Word]) -> int:
@@ -173,7 +175,7 @@ def _operands(pairs: Sequence[_Word]) -> int:
     return count
 
 
-def _leads_out(word: str) -> bool:
+def _leaves_folder(word: str) -> bool:
     """As a path, or as the value of an option."""
     _, _, value = word.partition("=")
     return any(path.startswith(("/", "~")) or ".." in path.split("/") for path in (word, value))

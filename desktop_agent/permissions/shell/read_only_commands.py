@@ -11,24 +11,24 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from desktop_agent.permissions.shell.commands import Command, parsed
-from desktop_agent.permissions.shell.nodes import listed
-from desktop_agent.permissions.shell.reaching_options import known_name, reaches_further, subcommand
+from desktop_agent.permissions.shell.commands import Command, parse_line
+from desktop_agent.permissions.shell.nodes import word_set
+from desktop_agent.permissions.shell.reaching_options import has_escalating_words, known_name, subcommand
 from desktop_agent.permissions.shell.read_only_scripts import awk_only_prints, python_only_prints, sed_only_prints
 from desktop_agent.permissions.shell.wrappers import SHELLS, program_name
 from desktop_agent.vocabulary.conduct.rules import CommandSubject
 
 # They start what stands in their words, and add words that they read to it.
-_STARTERS = frozenset({"find", "xargs"}) | SHELLS
+_COMMAND_STARTERS = frozenset({"find", "xargs"}) | SHELLS
 _SCRIPTS = {
     "sed": sed_only_prints,
     **dict.fromkeys(("awk", "gawk", "mawk"), awk_only_prints),
     **dict.fromkeys(("python", "python3"), python_only_prints),
 }
 # Software of the system, in which there is nothing of a person's.
-_SYSTEM = listed("usr bin sbin lib lib32 lib64 opt nix")
+_SYSTEM_FOLDERS = word_set("usr bin sbin lib lib32 lib64 opt nix")
 _DEVICES = re.compile(r"/dev/(?:null|stdin|stdout|stderr|fd/\d+)")
-_UP = re.compile(r"(?:^|[/=:,{\s]|^-\w{1,8})\.\.(?:[/,}\s]|$)")
+_PARENT_FOLDER = re.compile(r"(?:^|[/=:,{\s]|^-\w{1,8})\.\.(?:[/,}\s]|$)")
 _HOME = re.compile(r"(?:^|[=:,{\s])~")
 # Right behind an option a slash alone parts fields: `cut -d/`.
 _ABSOLUTE = re.compile(r"(?:^|[=:,{\s]|^-\w{1,8}(?=/.))(/[^=:,{}\s]*)")
@@ -67,15 +67,15 @@ def _table() -> _Table:
         return frozenset((*first.split(), last) for first, names in data[name].items() for last in names.split())
 
     def words(name: str) -> dict[tuple[str, ...], frozenset[str]]:
-        return {tuple(key.split()): listed(value) for key, value in data[name].items()}
+        return {tuple(key.split()): word_set(value) for key, value in data[name].items()}
 
     return _Table(
-        any_options=listed(data["any_options"]),
-        options_of_rules=listed(data["options_of_rules"]),
-        alone=listed(data["alone"]),
-        tell_version=listed(data["tell_version"]),
+        any_options=word_set(data["any_options"]),
+        options_of_rules=word_set(data["options_of_rules"]),
+        alone=word_set(data["alone"]),
+        tell_version=word_set(data["tell_version"]),
         short_version=frozenset(data["short_version"]),
-        text_first=listed(data["text_first"]),
+        text_first=word_set(data["text_first"]),
         subcommands=pairs("subcommands"),
         only_with=words("only_with"),
         never_with=words("never_with"),
@@ -89,19 +89,19 @@ def is_read_only_line(subject: CommandSubject, workspace: str | None) -> bool:
     What a program makes up by itself, the confinement has to hold. False also where the line would not run confined and
     without the network: then it may reach what it should not.
     """
-    line = parsed(subject.line)
+    line = parse_line(subject.line)
     if not subject.is_sandboxed or not line.understood or not line.written or line.sets_variables:
         return False
-    if any(each.writes or leads_out(each.source, workspace) for each in line.redirections):
+    if any(each.writes or leaves_workspace(each.source, workspace) for each in line.redirections):
         return False
-    if lists_lead_out(subject.line, workspace):
+    if loop_leaves_workspace(subject.line, workspace):
         return False
     return all(is_read_only_command(each, workspace) for each in line.written)
 
 
-def lists_lead_out(line: str, workspace: str | None) -> bool:
+def loop_leaves_workspace(line: str, workspace: str | None) -> bool:
     """Whether a loop may go through something outside of the workspace: its list stands in no command."""
-    return _LISTS.search(line) is not None and leads_out(_QUOTES.sub("", line), workspace)
+    return _LISTS.search(line) is not None and leaves_workspace(_QUOTES.sub("", line), workspace)
 
 
 def is_read_only_command(command: Command, workspace: str | None) -> bool:
@@ -110,10 +110,10 @@ def is_read_only_command(command: Command, workspace: str | None) -> bool:
     # With a folder before its name it may be a program of the workspace.
     if name != program_name(name):
         return False
-    if command.carries:
-        inside = stays_inside(command, workspace) and _starts_read_only(command)
-        return inside and all(is_read_only_command(each, workspace) for each in command.carries)
-    return stays_inside(command, workspace) and _has_read_only_options(command, name)
+    if command.starts:
+        inside = stays_in_workspace(command, workspace) and _starts_read_only(command)
+        return inside and all(is_read_only_command(each, workspace) for each in command.starts)
+    return stays_in_workspace(command, workspace) and _has_read_only_options(command, name)
 
 
 def _has_read_only_options(command: Command, name: str) -> bool:
@@ -128,18 +128,18 @@ def _has_read_only_options(command: Command, name: str) -> bool:
         pairs = zip(behind, command.sources[1:], strict=True)
         return all(word is not None or _NO_OPTION.match(source) for word, source in pairs) and _SCRIPTS[name](behind)
     if name in table.options_of_rules:
-        return not reaches_further(command.words, command.sources, 1)
-    return _is_read_only_subcommand(_without_pager(command)) if behind else name in table.alone
+        return not has_escalating_words(command.words, command.sources, 1)
+    return _is_read_only_subcommand(_without_pager_option(command)) if behind else name in table.alone
 
 
-def is_read_only_beside_others(command: Command, workspace: str | None) -> bool:
+def is_read_only_anywhere(command: Command, workspace: str | None) -> bool:
     """Whether a command is read-only, whatever the workspace holds: also where the line that it stands in may write.
 
     Stricter than `is_read_only_command`, which relies on the line being held to reading.
     """
-    if command.carries:
+    if command.starts:
         return is_read_only_command(command, workspace) and all(
-            is_read_only_beside_others(each, workspace) for each in command.carries
+            is_read_only_anywhere(each, workspace) for each in command.starts
         )
     table, name = _table(), command.words[0] or ""
     # Plugins that a line writes are programs of its own.
@@ -151,35 +151,35 @@ def _tells_version(table: _Table, name: str, word: str | None) -> bool:
     return (word == "--version" and name in table.tell_version) or f"{name} {word}" in table.short_version
 
 
-def leads_out(word: str, workspace: str | None) -> bool:
+def leaves_workspace(word: str, workspace: str | None) -> bool:
     """Whether a word may name something outside of the workspace that is not the system's own software."""
     if workspace:
         word = re.sub(rf"{re.escape(workspace)}(?=/|$|\s)", ".", word)
-    if _UP.search(word) or _HOME.search(word):
+    if _PARENT_FOLDER.search(word) or _HOME.search(word):
         return True
     for found in _ABSOLUTE.finditer(word):
         path = re.sub(r"/(?:\.?/)+", "/", found[1])
-        if path.split("/")[1] not in _SYSTEM and not _DEVICES.fullmatch(path):
+        if path.split("/")[1] not in _SYSTEM_FOLDERS and not _DEVICES.fullmatch(path):
             return True
     return False
 
 
 def _starts_read_only(command: Command) -> bool:
     name = program_name(command.words[0] or "")
-    own = command.words[1 : command.carries_at]
+    own = command.words[1 : command.starts_at]
     # An assignment changes what is started.
     if any("=" in (each or "=") for each in own if not (each or "").startswith("-")):
         return False
     if name == "find":
-        return not reaches_further(command.words, command.sources, 1)
-    return name in _STARTERS or command.is_transparent
+        return not has_escalating_words(command.words, command.sources, 1)
+    return name in _COMMAND_STARTERS or command.is_transparent
 
 
-def stays_inside(command: Command, workspace: str | None) -> bool:
+def stays_in_workspace(command: Command, workspace: str | None) -> bool:
     """Whether none of a command's own words may name something outside of the workspace but system software."""
-    if command.carries:
-        own = (each or "$" for each in command.words[1 : command.carries_at])
-        return not any(leads_out(each, workspace) for each in own)
+    if command.starts:
+        own = (each or "$" for each in command.words[1 : command.starts_at])
+        return not any(leaves_workspace(each, workspace) for each in own)
     name = program_name(command.words[0] or "")
     # Where an option has the text, the first word is a file.
     has_text = any(_HAS_TEXT.match(source) for source in command.sources[1:])
@@ -190,12 +190,12 @@ def stays_inside(command: Command, workspace: str | None) -> bool:
         if is_text and not source.startswith("-"):
             is_text = False
             continue
-        if leads_out(_QUOTES.sub("", source) if word is None else _SIGNS.sub(" ", word), workspace):
+        if leaves_workspace(_QUOTES.sub("", source) if word is None else _SIGNS.sub(" ", word), workspace):
             return False
     return True
 
 
-def _without_pager(command: Command) -> Command:
+def _without_pager_option(command: Command) -> Command:
     if command.words[:2] != ("git", "--no-pager"):
         return command
     return Command((command.words[0], *command.words[2:]), (command.sources[0], *command.sources[2:]))
@@ -206,7 +206,7 @@ def _is_read_only_subcommand(command: Command) -> bool:
     if not said:
         return False
     table, key = _table(), (known_name(command.words[0] or ""), *said)
-    if key not in table.subcommands or reaches_further(command.words, command.sources, len(key)):
+    if key not in table.subcommands or has_escalating_words(command.words, command.sources, len(key)):
         return False
     behind = command.words[len(key) :]
     if key in table.without_operands and any(not (each or "x").startswith("-") for each in behind):

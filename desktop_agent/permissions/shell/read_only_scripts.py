@@ -4,12 +4,12 @@ import ast
 import re
 from collections.abc import Sequence
 
-from desktop_agent.permissions.shell.nodes import listed
+from desktop_agent.permissions.shell.nodes import word_set
 
 Words = Sequence[str | None]
 
 # Longer programs are asked about: nobody reads so much to look at something.
-_LONGEST = 1000
+_MAX_SCRIPT_LENGTH = 1000
 _SED_ADDRESS = re.compile(r"\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)+/I?")
 _SED_RANGE_END = re.compile(r"[+~]\d+")
 # All but those that read, write or start something (e, r, R, w, W), and those with labels (sed, "Commands").
@@ -33,11 +33,11 @@ _PYTHON_NODES = (
     *(ast.BoolOp, ast.Compare, ast.IfExp, ast.JoinedStr, ast.FormattedValue, ast.ListComp, ast.SetComp, ast.DictComp),
     *(ast.GeneratorExp, ast.comprehension, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop),
 )
-_PYTHON_FUNCTIONS = listed(
+_PYTHON_FUNCTIONS = word_set(
     "print open len sorted sum min max list dict set tuple str int float bool enumerate range repr any all round zip "
     "abs reversed"
 )
-_PYTHON_METHODS = listed(
+_PYTHON_METHODS = word_set(
     "load loads dumps read readlines keys values items get split strip rstrip lstrip splitlines count join startswith "
     "endswith lower upper replace index find"
 )
@@ -66,7 +66,7 @@ def sed_only_prints(words: Words) -> bool:
 def _sed_program_only_prints(program: str) -> bool:
     """Read one command after the other, each in one step, so that a long program takes no longer than its length."""
     at = _skip(_BLANKS, program, 0)
-    if len(program) > _LONGEST or at == len(program):
+    if len(program) > _MAX_SCRIPT_LENGTH or at == len(program):
         return False
     while at < len(program):
         end = _end_of_sed_command(program, _end_of_sed_addresses(program, at))
@@ -130,7 +130,7 @@ def awk_only_prints(words: Words) -> bool:
 
 
 def _awk_program_only_prints(program: str) -> bool:
-    if len(program) > _LONGEST:
+    if len(program) > _MAX_SCRIPT_LENGTH:
         return False
     bare = _AWK_TEXT.sub('""', program)
     if '"' in bare.replace('""', "") or _AWK_STARTS.search(program.replace("||", "")):
@@ -152,7 +152,7 @@ def python_only_prints(words: Words) -> bool:
     """Whether `python` with these words behind its name prints what it makes of what it reads, and nothing else."""
     given = words[1:] if words[:1] == ("-I",) else words
     program = given[1] if len(given) == 2 and given[0] == "-c" else None
-    if program is None or len(program) > _LONGEST or "__" in program:
+    if program is None or len(program) > _MAX_SCRIPT_LENGTH or "__" in program:
         return False
     try:
         return all(map(_python_only_prints, ast.walk(ast.parse(program))))

@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from desktop_agent.permissions.shell.nodes import RESERVED, is_dead_name, listed
+from desktop_agent.permissions.shell.nodes import RESERVED, is_inert_variable, word_set
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class StartedCommand:
     """It starts a command of these words; the first is its word number `at`."""
 
     words: tuple[str | None, ...]
@@ -17,7 +17,7 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class StartedScript:
     """It runs this shell text."""
 
     text: str
@@ -25,11 +25,11 @@ class Script:
 
 
 @dataclass(frozen=True, slots=True)
-class Opaque:
+class UnknownStart:
     """It starts something, and what cannot be told."""
 
 
-Unwrapped = Words | Script | Opaque
+Unwrapped = StartedCommand | StartedScript | UnknownStart
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ WRAPPERS: dict[str, _Options] = {
 SHELLS = frozenset({"sh", "bash", "dash", "ash", "ksh", "mksh", "rbash"})
 _SHELL_LETTERS = frozenset("cefiluvxn")
 # They start what stands elsewhere, or read it in a way of their own.
-OPAQUE = listed(
+OPAQUE = word_set(
     ". source alias coproc enable complete bind compgen fc let zsh fish csh tcsh pwsh powershell cmd parallel "
     "script expect unshare nsenter systemd-run at batch crontab flock su runuser pkexec strace ltrace gdb entr "
     "bwrap firejail proot fakeroot rlwrap unbuffer noglob nocorrect toybox gfind gxargs genv gtimeout gnice gnohup "
@@ -90,23 +90,23 @@ OPAQUE = listed(
     "cpulimit sshpass"
 )
 # Shells that do sums where others take a word, or read lines in a way of their own.
-_OTHER_SHELLS = listed("ksh mksh")
-_STARTING_WORDS = listed("exec x run r shell")
+_OTHER_SHELLS = word_set("ksh mksh")
+_STARTING_WORDS = word_set("exec x run r shell")
 FIND_STARTS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 
-def unwrapped(words: Sequence[str | None]) -> Unwrapped | None:
+def unwrap(words: Sequence[str | None]) -> Unwrapped | None:
     """What a command starts in turn; None when it starts nothing. The first word is literal."""
     name = program_name(words[0] or "")
     if name in OPAQUE | _OTHER_SHELLS:
-        return Opaque()
+        return UnknownStart()
     special = _SPECIAL.get(name)
     if special is not None:
         return special(words)
     if name in SHELLS:
         return _shell(words)
     options = WRAPPERS.get(name)
-    return None if options is None else _wrapped(words, options)
+    return None if options is None else _unwrap_options(words, options)
 
 
 def program_name(word: str) -> str:
@@ -114,19 +114,19 @@ def program_name(word: str) -> str:
     return word.rpartition("/")[2]
 
 
-def _wrapped(words: Sequence[str | None], options: _Options) -> Unwrapped | None:
-    walk = _Walk(words, options)
+def _unwrap_options(words: Sequence[str | None], options: _Options) -> Unwrapped | None:
+    walk = _OptionWalk(words, options)
     if not walk.skip():
-        return Opaque()
+        return UnknownStart()
     if walk.is_idle or walk.at >= len(words):
         return None
     if (words[walk.at] or "-").startswith("-"):
-        return Opaque()
-    return Words(tuple(words[walk.at :]), walk.at, walk.is_plain)
+        return UnknownStart()
+    return StartedCommand(tuple(words[walk.at :]), walk.at, walk.is_plain)
 
 
 @dataclass(slots=True)
-class _Walk:
+class _OptionWalk:
     """On the way through a wrapper's own words. `at` is the first that is not one of them."""
 
     words: Sequence[str | None]
@@ -151,7 +151,7 @@ class _Walk:
         if self._here() is None and self.at < len(self.words):
             return False
         while self.options.assignments and "=" in (word := self._here() or ""):
-            if not is_dead_name(word.partition("=")[0]):
+            if not is_inert_variable(word.partition("=")[0]):
                 # One with `%%` is a function to bash.
                 return False
             self.is_plain = False
@@ -192,39 +192,39 @@ def _shell(words: Sequence[str | None]) -> Unwrapped:
     """`sh -c text`. Anything else runs a file, or what it is sent."""
     for at, word in enumerate(words[1:], start=1):
         if word is None or not word.startswith("-") or not set(word[1:]) <= _SHELL_LETTERS or "i" in word:
-            return Opaque()
+            return UnknownStart()
         if "c" in word:
             script = words[at + 1] if at + 1 < len(words) else None
             if script is None or script.startswith(("-", "+")):
-                return Opaque()
-            return Script(script, is_transparent=at + 2 == len(words))
-    return Opaque()
+                return UnknownStart()
+            return StartedScript(script, is_transparent=at + 2 == len(words))
+    return UnknownStart()
 
 
 def _eval(words: Sequence[str | None]) -> Unwrapped:
     literal = [each for each in words[1:] if each is not None]
     if len(literal) < len(words) - 1 or "--" in literal[:1]:
-        return Opaque()
-    return Script(" ".join(literal), is_transparent=True)
+        return UnknownStart()
+    return StartedScript(" ".join(literal), is_transparent=True)
 
 
 def _trap(words: Sequence[str | None]) -> Unwrapped | None:
     script = words[1] if len(words) > 1 else ""
     if script is None or (script.startswith("-") and script != "-"):
-        return Opaque()
-    return None if script in {"", "-"} or script.isdigit() else Script(script)
+        return UnknownStart()
+    return None if script in {"", "-"} or script.isdigit() else StartedScript(script)
 
 
 def _watch(words: Sequence[str | None]) -> Unwrapped:
     if len(words) < 2 or None in words or (words[1] or "").startswith("-"):
-        return Opaque()
-    return Script(" ".join(each or "" for each in words[1:]))
+        return UnknownStart()
+    return StartedScript(" ".join(each or "" for each in words[1:]))
 
 
 def _find(words: Sequence[str | None]) -> Unwrapped | None:
     """`find … -exec command ;`. Where several commands are started it is not told apart."""
     if None in words:
-        return Opaque()
+        return UnknownStart()
     starts = [at for at, each in enumerate(words) if each in FIND_STARTS]
     if not starts:
         return None
@@ -232,13 +232,13 @@ def _find(words: Sequence[str | None]) -> Unwrapped | None:
     inner = list(words[first:])
     ends = [at for at, each in enumerate(inner) if each in {";", "+"}]
     if len(starts) > 1 or len(ends) != 1 or not inner or "{}" in (inner[0] or "{}"):
-        return Opaque()
-    return Words(tuple(None if "{}" in (each or "") else each for each in inner[: ends[0]]), first)
+        return UnknownStart()
+    return StartedCommand(tuple(None if "{}" in (each or "") else each for each in inner[: ends[0]]), first)
 
 
 def _fd(words: Sequence[str | None]) -> Unwrapped | None:
     """Its options that start something may stand among others."""
-    return Opaque() if any(each is None or _starts_in_fd(each) for each in words[1:]) else None
+    return UnknownStart() if any(each is None or _starts_in_fd(each) for each in words[1:]) else None
 
 
 def _starts_in_fd(word: str) -> bool:
@@ -246,26 +246,26 @@ def _starts_in_fd(word: str) -> bool:
     return word.startswith("--exec") if is_long else word.startswith("-") and not {"x", "X"}.isdisjoint(word)
 
 
-def _of_versions(words: Sequence[str | None]) -> Unwrapped | None:
+def _version_manager(words: Sequence[str | None]) -> Unwrapped | None:
     """They start others in a version, or in surroundings, of their own choice."""
-    return Opaque() if any(each is None or each in _STARTING_WORDS for each in words[1:]) else None
+    return UnknownStart() if any(each is None or each in _STARTING_WORDS for each in words[1:]) else None
 
 
 def _hash(words: Sequence[str | None]) -> Unwrapped | None:
-    return Opaque() if any(each is None or each.startswith("-") for each in words[1:]) else None
+    return UnknownStart() if any(each is None or each.startswith("-") for each in words[1:]) else None
 
 
 def _time(words: Sequence[str | None]) -> Unwrapped | None:
     """`time` is the shell's own word: an assignment, or another such word, may stand behind it before the program."""
-    found = _wrapped(words, WRAPPERS["time"])
+    found = _unwrap_options(words, WRAPPERS["time"])
     given = [each or "-" for each in words[1:]]
     given = given[given[:1] == ["-p"] :]
     given = given[given[:1] == ["--"] :]
     if "/" not in (words[0] or "") and given and given[0].startswith("-"):
         # The shell's own knows no other options: it takes them for programs.
-        return Opaque()
-    if isinstance(found, Words) and ("=" in (found.words[0] or "") or found.words[0] in RESERVED):
-        return Opaque()
+        return UnknownStart()
+    if isinstance(found, StartedCommand) and ("=" in (found.words[0] or "") or found.words[0] in RESERVED):
+        return UnknownStart()
     return found
 
 
@@ -277,16 +277,18 @@ def _xargs(words: Sequence[str | None]) -> Unwrapped | None:
     """What is read from elsewhere is added behind the words, or put in their places."""
     options = WRAPPERS["xargs"]
     # It has a command of its own for want of another.
-    found = _wrapped(words, options) or _wrapped((*words, "echo"), options)
-    if not isinstance(found, Words):
+    found = _unwrap_options(words, options) or _unwrap_options((*words, "echo"), options)
+    if not isinstance(found, StartedCommand):
         return found
     own = [each or "" for each in words[1 : found.at]]
     if not any("I" in each for each in own if each.startswith("-") and not each.startswith("--")):
-        return Words((*found.words, None), found.at, found.is_transparent)
+        return StartedCommand((*found.words, None), found.at, found.is_transparent)
     replacing = _REPLACING.fullmatch("".join(f"{each}\0" for each in own))
     if replacing is None or replacing[1] in (found.words[0] or replacing[1]):
-        return Opaque()
-    return Words(tuple(None if replacing[1] in (each or replacing[1]) else each for each in found.words), found.at)
+        return UnknownStart()
+    return StartedCommand(
+        tuple(None if replacing[1] in (each or replacing[1]) else each for each in found.words), found.at
+    )
 
 
 _SPECIAL: dict[str, Callable[[Sequence[str | None]], Unwrapped | None]] = {
@@ -296,7 +298,7 @@ _SPECIAL: dict[str, Callable[[Sequence[str | None]], Unwrapped | None]] = {
     "find": _find,
     "fd": _fd,
     "fdfind": _fd,
-    **dict.fromkeys(("bundle", "pyenv", "rbenv", "nodenv", "asdf", "mise", "direnv"), _of_versions),
+    **dict.fromkeys(("bundle", "pyenv", "rbenv", "nodenv", "asdf", "mise", "direnv"), _version_manager),
     "hash": _hash,
     "mapfile": _hash,
     "readarray": _hash,

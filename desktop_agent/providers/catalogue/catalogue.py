@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from desktop_agent.vocabulary.requests import ModelInfo, Price
 
 if TYPE_CHECKING:
-    from desktop_agent.providers.catalogue.tables import Table
+    from desktop_agent.providers.catalogue.tables import ModelTable
 
 # Gateways whose models carry their maker's name in front: there the maker's row holds.
 _GATEWAYS = frozenset({"openrouter", "litellm"})
@@ -30,26 +30,26 @@ class Catalogue:
 
     def __init__(
         self,
-        own: "Table | None" = None,
+        own: "ModelTable | None" = None,
         *,
         shipped: bool = False,
         today: Callable[[], date] = lambda: datetime.now(UTC).date(),
     ) -> None:
         self._own = own
-        self._wants_shipped = shipped
-        self._shipped: Table | None = None
+        self._uses_shipped = shipped
+        self._shipped: ModelTable | None = None
         self._today = today
 
     async def warm_up(self) -> None:
         """Read the shipped table, in a thread; at once where that was done before."""
-        if self._wants_shipped and self._shipped is None:
+        if self._uses_shipped and self._shipped is None:
             self._shipped = await asyncio.to_thread(_shipped_table)
 
-    def use_own(self, own: "Table | None") -> None:
+    def set_overrides(self, own: "ModelTable | None") -> None:
         """Another table of the person's, from now on."""
         self._own = own
 
-    def own_price(self, vendor: str, model: str) -> Price | None:
+    def override_price(self, vendor: str, model: str) -> Price | None:
         """What the person's own table says this model costs, if it says anything."""
         found = self._row(self._own, vendor, model)
         return None if found is None else found.price
@@ -62,19 +62,19 @@ class Catalogue:
     def merged(self, vendor: str, listed: ModelInfo) -> ModelInfo:
         """What the person says, then what the server says, then what the shipped table says."""
         own, shipped = (self._row(table, vendor, listed.id) for table in (self._own, self._shipped))
-        known = listed if shipped is None else _over(listed, shipped)
-        return known if own is None else replace(_over(own, known), id=listed.id)
+        known = listed if shipped is None else _overlay(listed, shipped)
+        return known if own is None else replace(_overlay(own, known), id=listed.id)
 
-    def _row(self, table: "Table | None", vendor: str, model: str) -> ModelInfo | None:
+    def _row(self, table: "ModelTable | None", vendor: str, model: str) -> ModelInfo | None:
         if table is None:
             return None
         model = model.removeprefix("models/")
         found = table.find(_SAME_VENDOR.get(vendor, vendor), model, self._today())
         if found is None and vendor in _GATEWAYS and "/" in model:
-            return self._of_maker(table, vendor, model)
+            return self._row_of_maker(table, vendor, model)
         return found
 
-    def _of_maker(self, table: "Table", gateway: str, model: str) -> ModelInfo | None:
+    def _row_of_maker(self, table: "ModelTable", gateway: str, model: str) -> ModelInfo | None:
         """`maker/model`, as gateways write it. A variant behind a colon (`:free`) is served and paid differently."""
         maker, _, name = model.partition("/")
         name, _, variant = name.partition(":")
@@ -86,27 +86,27 @@ class Catalogue:
         return replace(found, price=price, capabilities=replace(found.capabilities, binds_prefix=None))
 
 
-def _over(upper: ModelInfo, lower: ModelInfo) -> ModelInfo:
+def _overlay(upper: ModelInfo, lower: ModelInfo) -> ModelInfo:
     """What the upper says, and what only the lower says."""
     return replace(
         upper,
         title=upper.title or lower.title,
         capabilities=upper.capabilities.over(lower.capabilities),
-        price=_price_over(upper.price, lower.price),
+        price=_overlay_price(upper.price, lower.price),
         retires=upper.retires or lower.retires,
     )
 
 
-def _price_over(upper: Price | None, lower: Price | None) -> Price | None:
+def _overlay_price(upper: Price | None, lower: Price | None) -> Price | None:
     """Number by number: a person who changes one keeps the others."""
     if upper is None or lower is None:
         return upper or lower
     said = {name: getattr(upper, name) for name in Price.model_fields if name != "long"}
     update: dict[str, object] = {name: value for name, value in said.items() if value is not None}
-    return lower.model_copy(update={**update, "long": _price_over(upper.long, lower.long)})
+    return lower.model_copy(update={**update, "long": _overlay_price(upper.long, lower.long)})
 
 
-def _shipped_table() -> "Table":
-    from desktop_agent.providers.catalogue.tables import shipped
+def _shipped_table() -> "ModelTable":
+    from desktop_agent.providers.catalogue.tables import load_shipped_table
 
-    return shipped()
+    return load_shipped_table()

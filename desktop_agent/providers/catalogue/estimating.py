@@ -3,7 +3,7 @@
 No vendor's tokenizer comes with the program, so nothing here is measured against one. Vendors give four characters of
 English prose a token (OpenAI, Google) or three and a half (Anthropic up to 4.6; some 30 % more tokens from 4.7 on);
 code, JSON and other scripts are denser. The weights below reproduce those figures for prose and keep the order of the
-rest, and `MARGIN` spans what the vendors' figures leave open between each other.
+rest, and `ESTIMATE_MARGIN` spans what the vendors' figures leave open between each other.
 """
 
 import math
@@ -30,11 +30,11 @@ from desktop_agent.vocabulary.images import (
     ImageSource,
     StoredSource,
     decode_base64,
-    size_in_header,
+    read_image_size,
 )
 from desktop_agent.vocabulary.requests import ModelRequest, TokenCount
 
-MARGIN = 0.3
+ESTIMATE_MARGIN = 0.3
 # Around each message, and around each tool, vendors put marks of their own.
 _PER_MESSAGE = 4
 _PER_TOOL = 8
@@ -43,7 +43,7 @@ _SEALED_PER_TOKEN = 6
 _TEXT_FACTORS = {"anthropic": 1.3}
 # The size of a JPEG may stand behind a preview and a colour profile; in characters of base64, a multiple of four.
 _HEADER = 4 * 48 * 1024
-_USUAL_SIZE = (1024, 1024)
+_DEFAULT_SIZE = (1024, 1024)
 
 # Tokens for a character, by the first byte of its UTF-8 form; the bytes that follow count nothing.
 _WEIGHTS: tuple[tuple[bytes, float], ...] = (
@@ -57,7 +57,7 @@ _WEIGHTS: tuple[tuple[bytes, float], ...] = (
     (bytes(range(0xE3, 0xEE)), 0.75),  # Chinese, Japanese, Korean
     (bytes(range(0xF0, 0x100)), 2.0),  # emoji
 )
-_REST = 0.55  # punctuation, of which several often share a token
+_OTHER_WEIGHT = 0.55  # punctuation, of which several often share a token
 
 
 def _class_of_each_byte() -> bytes:
@@ -72,7 +72,7 @@ _CLASSES = _class_of_each_byte()
 
 
 @dataclass(frozen=True, slots=True)
-class _Pictures:
+class _ImageTokenRule:
     """How a vendor counts pictures: in squares of `square` pixels after scaling down to `edge`, `most` at most."""
 
     square: int
@@ -83,78 +83,78 @@ class _Pictures:
 
 # Anthropic: vision guide. OpenAI: images and vision guide. Gemini counts the same for every picture: media resolution
 # guide. Other servers: the squares that most open models use.
-_SQUARES = {"anthropic": _Pictures(28, 2576, 8464), "openai": _Pictures(32, 2048, 2500, 85)}
-_OTHERS = _Pictures(32, 2048, 2500)
-_FLAT = {"gemini": 1120}
+_IMAGE_RULES = {"anthropic": _ImageTokenRule(28, 2576, 8464), "openai": _ImageTokenRule(32, 2048, 2500, 85)}
+_DEFAULT_IMAGE_RULE = _ImageTokenRule(32, 2048, 2500)
+_TOKENS_PER_IMAGE = {"gemini": 1120}
 
 
-def estimated(request: ModelRequest, vendor: str = "", *, useful_edge: int | None = None) -> TokenCount:
+def estimate_tokens(request: ModelRequest, vendor: str = "", *, useful_edge: int | None = None) -> TokenCount:
     """Tokens of instructions, tools and messages; `margin` says how far off they may be.
 
-    `vendor` as in the catalogue; `useful_edge` as in PictureLimits, where it depends on the model.
+    `vendor` as in the catalogue; `downscale_edge` as in ImageLimits, where it depends on the model.
     """
-    text = weight(request.config.system_prompt or "")
-    text += sum(weight(dumps([each.name, each.description, each.input_schema])) for each in request.tools)
+    text = estimate_text_tokens(request.config.system_prompt or "")
+    text += sum(estimate_text_tokens(dumps([each.name, each.description, each.input_schema])) for each in request.tools)
     tokens = float(len(request.messages) * _PER_MESSAGE + len(request.tools) * _PER_TOOL)
     for message in request.messages:
-        for part in _parts(message.blocks):
+        for part in _weights_and_images(message.blocks):
             if isinstance(part, Image):
-                tokens += picture_tokens(part, vendor, useful_edge)
+                tokens += estimate_image_tokens(part, vendor, useful_edge)
             else:
                 text += part
-    return TokenCount(math.ceil(tokens + text * _TEXT_FACTORS.get(vendor, 1.0)), MARGIN)
+    return TokenCount(math.ceil(tokens + text * _TEXT_FACTORS.get(vendor, 1.0)), ESTIMATE_MARGIN)
 
 
-def weight(text: str | bytes) -> float:
+def estimate_text_tokens(text: str | bytes) -> float:
     """Tokens of a text, by what kinds of characters it has: some nanoseconds for each."""
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     classes = data.translate(_CLASSES)
     total = sum(classes.count(number) * each for number, (_, each) in enumerate(_WEIGHTS))
-    return total + classes.count(0xFF) * _REST
+    return total + classes.count(0xFF) * _OTHER_WEIGHT
 
 
-def picture_tokens(image: Image, vendor: str = "", useful_edge: int | None = None) -> int:
+def estimate_image_tokens(image: Image, vendor: str = "", useful_edge: int | None = None) -> int:
     """Tokens of one picture, by its size where that is known."""
-    if vendor in _FLAT:
-        return _FLAT[vendor]
-    how = _SQUARES.get(vendor, _OTHERS)
+    if vendor in _TOKENS_PER_IMAGE:
+        return _TOKENS_PER_IMAGE[vendor]
+    how = _IMAGE_RULES.get(vendor, _DEFAULT_IMAGE_RULE)
     if how.low_detail is not None and image.detail is ImageDetail.LOW:
         return how.low_detail
-    width, height = _size(image.source) or _USUAL_SIZE
+    width, height = _image_size(image.source) or _DEFAULT_SIZE
     scale = min(1.0, (useful_edge or how.edge) / max(width, height))
     across, down = (math.ceil(edge * scale / how.square) for edge in (width, height))
     return min(across * down, how.most)
 
 
-def _parts(blocks: tuple[Block, ...]) -> Iterator[float | Image]:
+def _weights_and_images(blocks: tuple[Block, ...]) -> Iterator[float | Image]:
     """What the blocks weigh, and their pictures, which weigh differently for each vendor."""
     for block in blocks:
         match block:
             case Image():
                 yield block
             case Text() | Summary():
-                yield weight(block.text)
+                yield estimate_text_tokens(block.text)
             case Thinking():
-                yield weight(block.text) or len(dumps(block.metadata)) / _SEALED_PER_TOKEN
+                yield estimate_text_tokens(block.text) or len(dumps(block.metadata)) / _SEALED_PER_TOKEN
             case ToolUse():
-                yield weight(block.name) + weight(block.malformed or dumps(block.input))
+                yield estimate_text_tokens(block.name) + estimate_text_tokens(block.malformed or dumps(block.input))
             case ToolResult():
                 for part in block.content:
-                    yield part if isinstance(part, Image) else weight(_text_of(part))
+                    yield part if isinstance(part, Image) else estimate_text_tokens(_text_of(part))
             case ServerStep() | Unknown():
-                yield weight(dumps(block.raw))
+                yield estimate_text_tokens(dumps(block.raw))
 
 
 def _text_of(part: Text | Json) -> str | bytes:
     return part.text if isinstance(part, Text) else dumps(part.value)
 
 
-def _size(source: ImageSource) -> tuple[int, int] | None:
+def _image_size(source: ImageSource) -> tuple[int, int] | None:
     if isinstance(source, StoredSource):
         return source.width, source.height
     if not isinstance(source, Base64Source):
         return None
     try:
-        return size_in_header(decode_base64(source.data[:_HEADER]))
+        return read_image_size(decode_base64(source.data[:_HEADER]))
     except ImageRefused:
         return None

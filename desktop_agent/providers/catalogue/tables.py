@@ -16,21 +16,21 @@ from desktop_agent.vocabulary.requests import Capabilities, Effort, ModelInfo, P
 VERSION = 1
 # What a vendor appends to a model's name for one of its states: a day, or "latest".
 _SNAPSHOT = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2}|latest)")
-_STRANGE_AT_MOST = 5
+_MAX_ERRORS = 5
 
 
-class _Part(BaseModel):
+class _FrozenModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Later(_Part):
+class PriceChange(_FrozenModel):
     """The price from a day on, where it was announced."""
 
     since: date = Field(alias="from")
     price: Price
 
 
-class Row(_Part):
+class ModelRow(_FrozenModel):
     """What a table says about one model, or about all whose names begin alike. None: nothing."""
 
     title: str | None = None
@@ -51,10 +51,10 @@ class Row(_Part):
     late_system: bool | None = None
     cache_minimum: int | None = Field(default=None, ge=0)
     price: Price | None = None
-    later: tuple[Later, ...] = ()
+    later: tuple[PriceChange, ...] = ()
     retires: date | None = None
 
-    def info(self, model: str, day: date) -> ModelInfo:
+    def to_model_info(self, model: str, day: date) -> ModelInfo:
         """The row as it holds on this day."""
         capabilities = Capabilities(**{each.name: getattr(self, each.name) for each in fields(Capabilities)})
         due = [each for each in self.later if each.since <= day]
@@ -63,52 +63,52 @@ class Row(_Part):
 
 
 @dataclass(frozen=True, slots=True)
-class Strange:
+class TableError:
     """An entry of a table that was left out: where, and why."""
 
     place: str
     line: int | None
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ModelTable:
     """Rows by vendor and name. `strange` are the entries that could not be used, the first few of them."""
 
-    rows: Mapping[str, Mapping[str, Row]] = field(default_factory=dict[str, dict[str, Row]])
-    strange: tuple[Strange, ...] = ()
+    rows: Mapping[str, Mapping[str, ModelRow]] = field(default_factory=dict[str, dict[str, ModelRow]])
+    errors: tuple[TableError, ...] = ()
 
     def find(self, vendor: str, model: str, day: date) -> ModelInfo | None:
         """The row whose name fits best: the longest, and one without a star before one with it.
 
         Neither case counts nor whether a version is written with dots or dashes.
         """
-        wanted = _plain(model)
-        fitting = [name for name in self.rows.get(vendor, {}) if _fits(_plain(name), wanted)]
+        wanted = _normalised(model)
+        fitting = [name for name in self.rows.get(vendor, {}) if _matches(_normalised(name), wanted)]
         if not fitting:
             return None
         best = max(fitting, key=lambda name: (len(name.removesuffix("*")), not name.endswith("*")))
-        return self.rows[vendor][best].info(model, day)
+        return self.rows[vendor][best].to_model_info(model, day)
 
 
-def parsed(text: str) -> Table:
+def parse_table(text: str) -> ModelTable:
     """The table in this text; entries that cannot be used are left out and named. Raises tomllib.TOMLDecodeError."""
-    rows: dict[str, dict[str, Row]] = {}
-    strange: list[Strange] = []
+    rows: dict[str, dict[str, ModelRow]] = {}
+    strange: list[TableError] = []
     for vendor, name, entry in _entries(tomllib.loads(text)):
         try:
-            row = Row.model_validate(entry)
+            row = ModelRow.model_validate(entry)
         except ValidationError as error:
-            strange.extend(_strange(text, vendor, name, error))
+            strange.extend(_table_errors(text, vendor, name, error))
         else:
             rows.setdefault(vendor, {})[name] = row
-    return Table(rows, tuple(strange[:_STRANGE_AT_MOST]))
+    return ModelTable(rows, tuple(strange[:_MAX_ERRORS]))
 
 
 @cache
-def shipped() -> Table:
+def load_shipped_table() -> ModelTable:
     """The table that comes with the program; read once, which takes some ten milliseconds: call it in a thread."""
-    return parsed(files(__package__ or __name__).joinpath("shipped.toml").read_text(encoding="utf-8"))
+    return parse_table(files(__package__ or __name__).joinpath("shipped.toml").read_text(encoding="utf-8"))
 
 
 def _entries(data: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
@@ -122,11 +122,11 @@ def _entries(data: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
             yield vendor, name, entry
 
 
-def _strange(text: str, vendor: str, name: str, error: ValidationError) -> Iterator[Strange]:
+def _table_errors(text: str, vendor: str, name: str, error: ValidationError) -> Iterator[TableError]:
     for details in error.errors(include_url=False, include_context=False, include_input=False):
         steps = [str(step) for step in details["loc"] if isinstance(step, str)]
         place = ".".join(filter(None, (vendor, f'"{name}"' if name else "", *steps)))
-        yield Strange(place, _line(text, vendor, name, steps), details["msg"])
+        yield TableError(place, _line(text, vendor, name, steps), details["msg"])
 
 
 def _line(text: str, vendor: str, name: str, steps: list[str]) -> int | None:
@@ -144,11 +144,11 @@ def _first_line(text: str, pattern: str, after: int = 0) -> int | None:
     return next((number for number, line in lines if number > after and re.match(pattern, line)), None)
 
 
-def _plain(name: str) -> str:
+def _normalised(name: str) -> str:
     return name.lower().replace(".", "-")
 
 
-def _fits(name: str, model: str) -> bool:
+def _matches(name: str, model: str) -> bool:
     if name.endswith("*"):
         return model.startswith(name[:-1])
     return model.startswith(name) and (model == name or _SNAPSHOT.fullmatch(model, len(name)) is not None)

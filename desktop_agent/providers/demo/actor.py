@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 
 from desktop_agent.providers.demo import texts
-from desktop_agent.providers.demo.question import AnsweredCall, Question, ReceivedPicture
-from desktop_agent.providers.demo.script import CALM, Break, Call, Say, Script, Think
+from desktop_agent.providers.demo.question import AnsweredCall, ReceivedPicture, ReceivedRequest
+from desktop_agent.providers.demo.script import SLOW_PACE, Break, Call, Say, Script, Think
 
 _ARITHMETIC = re.compile(r"[\d(][\d\s.()]*(?:\*\*|[-+*/])[\d\s.()+*/-]*[\d)]")
 _DENIED = re.compile(r"\b(denied|not allowed|refused)\b", re.IGNORECASE)
@@ -17,7 +17,7 @@ _FAILED = re.compile(
 )
 
 
-def play(question: Question) -> Script:
+def play(question: ReceivedRequest) -> Script:
     """What to do about a request."""
     script = _after_tools(question) if question.answered else _to_prompt(question)
     if question.reasons:
@@ -25,7 +25,7 @@ def play(question: Question) -> Script:
     return tuple(step for step in script if not isinstance(step, Think))
 
 
-def _to_prompt(question: Question) -> Script:
+def _to_prompt(question: ReceivedRequest) -> Script:
     """The first thing that fits; a picture counts more than words."""
     if question.pictures:
         return _about_pictures(question.pictures)
@@ -33,7 +33,7 @@ def _to_prompt(question: Question) -> Script:
     if _mentions(question.text, "error"):
         return (Say(texts.BEFORE_BREAK), Break(texts.BREAK_MESSAGE))
     if _mentions(question.text, "long|story"):
-        return (Think("A long story was asked for. I will take my time."), Say(texts.long_story(), CALM))
+        return (Think("A long story was asked for. I will take my time."), Say(texts.long_story(), SLOW_PACE))
     if wanted:
         return _with_tools(question, wanted)
     if _mentions(question.text, "image|picture|photo|screenshot"):
@@ -59,7 +59,7 @@ def _about_pictures(pictures: tuple[ReceivedPicture, ...]) -> Script:
     count = "one picture" if len(pictures) == 1 else f"{len(pictures)} pictures"
     lines = "\n".join(f"{index}. {_described(picture)}" for index, picture in enumerate(pictures, 1))
     said = (
-        f"{texts.WHO} I cannot see, but I can measure. With your message came {count}:\n\n{lines}\n\n"
+        f"{texts.INTRODUCTION} I cannot see, but I can measure. With your message came {count}:\n\n{lines}\n\n"
         "These numbers are read from the bytes that reached me; a real model would look at the picture itself."
     )
     return (Think("There is a picture. I read its first bytes to say what it is."), Say(said))
@@ -73,14 +73,14 @@ def _described(picture: ReceivedPicture) -> str:
     return f"**{name}** (`image/{name.lower()}`), {picture.width} x {picture.height} pixels, {size}."
 
 
-def _with_tools(question: Question, wanted: tuple[str, ...]) -> Script:
+def _with_tools(question: ReceivedRequest, wanted: tuple[str, ...]) -> Script:
     if question.tools is None:
-        return (Say(f"{texts.WHO} {texts.NO_TOOLS}"),)
+        return (Say(f"{texts.INTRODUCTION} {texts.NO_TOOLS}"),)
     calls = tuple(_call(name, question.text) for name in wanted if name in question.tools)
     if not calls:
         offered = ", ".join(f"`{name}`" for name in question.tools)
         missing = " and ".join(f"`{name}`" for name in wanted)
-        return (Say(f"{texts.WHO} I would call {missing}, but only these tools were offered: {offered}."),)
+        return (Say(f"{texts.INTRODUCTION} I would call {missing}, but only these tools were offered: {offered}."),)
     named = " and ".join(f"`{call.name}`" for call in calls)
     thought = Think(f"This asks for {named}. A call that changes something will wait until the person allows it.")
     return (thought, Say(f"I will call {named}."), *calls)
@@ -100,21 +100,21 @@ def _expression(text: str) -> str:
     return found.group().strip() if found else "6 * 7"
 
 
-def _after_tools(question: Question) -> Script:
+def _after_tools(question: ReceivedRequest) -> Script:
     last = question.answered[-1]
     wants_check = _mentions(question.text, "check|verify")
-    written = last.name == "write_file" and _outcome(last, question.answered) == "succeeded"
+    written = last.name == "write_file" and _call_outcome(last, question.answered) == "succeeded"
     if wants_check and written and "read_file" in (question.tools or ()):
         thought = Think("It is written. To be sure, I read it again.")
         return (thought, Say("It is written. Now I read it back."), Call("read_file", {"path": _path(last)}))
-    return (Say("\n\n".join(_told(call, question.answered) for call in question.answered) + "\n"),)
+    return (Say("\n\n".join(_describe_result(call, question.answered) for call in question.answered) + "\n"),)
 
 
-def _told(call: AnsweredCall, answered: tuple[AnsweredCall, ...]) -> str:
+def _describe_result(call: AnsweredCall, answered: tuple[AnsweredCall, ...]) -> str:
     """What came back, quoted, and what that means."""
     fence = "````"
     quoted = f"{fence}text\n{call.answer[:2000]}\n{fence}"
-    match _outcome(call, answered):
+    match _call_outcome(call, answered):
         case "denied":
             return f"You **denied** `{call.name}`, so nothing was done. In place of a result came:\n\n{quoted}"
         case "cancelled":
@@ -122,14 +122,14 @@ def _told(call: AnsweredCall, answered: tuple[AnsweredCall, ...]) -> str:
         case "failed":
             return f"`{call.name}` **failed**. It answered:\n\n{quoted}"
         case "succeeded":
-            return f"`{call.name}` **succeeded**{_asked(call)}. It answered:\n\n{quoted}"
+            return f"`{call.name}` **succeeded**{_describe_request(call)}. It answered:\n\n{quoted}"
         case _:
             return f"`{call.name}` answered, and I cannot tell from it how it went:\n\n{quoted}"
 
 
-def _asked(call: AnsweredCall) -> str:
+def _describe_request(call: AnsweredCall) -> str:
     if call.name == "write_file":
-        content = str(call.ran_with.get("content", ""))
+        content = str(call.effective_arguments.get("content", ""))
         first_line = content.partition("\n")[0][:40]
         whose = "I asked for" if call.edited is None else "you changed what I had asked for, and it ran with"
         return f": {whose} `{_path(call)}` with {len(content)} characters, beginning “{first_line}”"
@@ -137,13 +137,13 @@ def _asked(call: AnsweredCall) -> str:
 
 
 def _path(call: AnsweredCall) -> str:
-    return str(call.ran_with.get("path", texts.FILE_PATH))
+    return str(call.effective_arguments.get("path", texts.FILE_PATH))
 
 
-def _outcome(call: AnsweredCall, answered: tuple[AnsweredCall, ...]) -> str:
+def _call_outcome(call: AnsweredCall, answered: tuple[AnsweredCall, ...]) -> str:
     """The wire has no field for it. Success is claimed only where the answer shows it; else the words decide."""
     start = call.answer[:300]
-    contents = [str(each.ran_with.get("content", "")) for each in answered if each.name == "write_file"]
+    contents = [str(each.effective_arguments.get("content", "")) for each in answered if each.name == "write_file"]
     if _shows_success(call.name, start, [texts.FILE_CONTENT, *contents]):
         return "succeeded"
     for outcome, pattern in (("denied", _DENIED), ("cancelled", _CANCELLED), ("failed", _FAILED)):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
-from desktop_agent.providers.demo.refusals import Refusal, new_request_id
+from desktop_agent.providers.demo.refusals import RequestError, new_request_id
 
 HEAD_LIMIT = 64 * 1024
 # Pictures come as base64 inside the body.
@@ -34,37 +34,37 @@ async def read_request(reader: asyncio.StreamReader, begun: bytes) -> Request | 
     except asyncio.IncompleteReadError:
         return None
     except asyncio.LimitOverrunError:
-        raise Refusal(431, "The head is too long.") from None
+        raise RequestError(431, "The head is too long.") from None
     first, *lines = head.decode("latin-1").rstrip("\r\n").split("\r\n")
     words = first.split(" ")
     if len(words) != 3 or not words[2].startswith("HTTP/1."):
-        raise Refusal(400, "This is not an HTTP/1.1 request.")
+        raise RequestError(400, "This is not an HTTP/1.1 request.")
     pairs = (line.partition(":") for line in lines)
     headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
     try:
-        body = await reader.readexactly(_length(headers))
+        body = await reader.readexactly(_content_length(headers))
     except asyncio.IncompleteReadError:
         return None
     path, _, query = words[1].partition("?")
     return Request(words[0], path, query, headers, body)
 
 
-def _length(headers: dict[str, str]) -> int:
+def _content_length(headers: dict[str, str]) -> int:
     if "transfer-encoding" in headers:
-        raise Refusal(411, "Send the body with a Content-Length.")
+        raise RequestError(411, "Send the body with a Content-Length.")
     given = headers.get("content-length", "0")
     if not (given.isascii() and given.isdigit()):
-        raise Refusal(400, "The Content-Length is not a number.")
+        raise RequestError(400, "The Content-Length is not a number.")
     if int(given) > BODY_LIMIT:
-        raise Refusal(413, "The body is too large.")
+        raise RequestError(413, "The body is too large.")
     return int(given)
 
 
-def json_answer(value: Any, status: HTTPStatus = HTTPStatus.OK, *, last: bool = False) -> bytes:
+def json_response(value: Any, status: HTTPStatus = HTTPStatus.OK, *, last: bool = False) -> bytes:
     """A whole answer. `last`: the connection is closed after it."""
     body = json.dumps(value).encode()
     head = (
-        f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: application/json\r\n{_ids()}"
+        f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: application/json\r\n{_request_id_headers()}"
         f"Content-Length: {len(body)}\r\n"
     )
     return (head + ("Connection: close\r\n" if last else "") + "\r\n").encode() + body
@@ -77,16 +77,16 @@ def stream_head() -> bytes:
     """What stands before the events."""
     return (
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n"
-        f"{_ids()}Transfer-Encoding: chunked\r\n\r\n"
+        f"{_request_id_headers()}Transfer-Encoding: chunked\r\n\r\n"
     ).encode()
 
 
-def stream_part(data: bytes) -> bytes:
+def stream_chunk(data: bytes) -> bytes:
     """One server-sent event, written out, as one chunk of the body."""
     return f"{len(data):x}\r\n".encode() + data + b"\r\n"
 
 
-def _ids() -> str:
+def _request_id_headers() -> str:
     """The id of the request, under OpenAI's name and under Anthropic's."""
     request_id = new_request_id()
     return f"x-request-id: {request_id}\r\nrequest-id: {request_id}\r\n"

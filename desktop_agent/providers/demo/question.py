@@ -47,7 +47,7 @@ class AnsweredCall:
         return changed
 
     @property
-    def ran_with(self) -> Json:
+    def effective_arguments(self) -> Json:
         """Its arguments, with what a person changed of them."""
         return {**self.arguments, **(self.edited or {})}
 
@@ -58,7 +58,7 @@ class AnsweredCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ReceivedRequest:
     """A request, read. `tools` is None when none were offered.
 
     `reasons`: the model may think; `shows_reasoning`: what it thinks may be read. `replayed` counts the states of

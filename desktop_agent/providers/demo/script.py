@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 # Seconds between two pieces.
-QUICK = 0.015
-CALM = 0.020
+FAST_PACE = 0.015
+SLOW_PACE = 0.020
 
 
 def _new_call_id() -> str:
@@ -28,7 +28,7 @@ class Say:
     """Stream visible text, Markdown; `pace` is in seconds between two pieces."""
 
     text: str
-    pace: float = QUICK
+    pace: float = FAST_PACE
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Call:
     id: str = field(default_factory=_new_call_id)
 
     @property
-    def written(self) -> str:
+    def arguments_json(self) -> str:
         """The arguments as the model writes them."""
         return json.dumps(self.arguments, ensure_ascii=False)
 
@@ -56,6 +56,6 @@ Step = Think | Say | Call | Break
 Script = tuple[Step, ...]
 
 
-def pieces(text: str) -> Iterator[str]:
+def split_pieces(text: str) -> Iterator[str]:
     """A text in the small pieces in which a model writes; joined they are the text."""
     return (match.group() for match in re.finditer(r"\s*\S{1,7}|\s+", text))

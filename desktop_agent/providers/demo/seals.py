@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 _SECRET = secrets.token_bytes(32)
-_SIZE = 24
+_DIGEST_SIZE = 24
 
 EITHER_ALPHABET = str.maketrans("-_", "+/")
 """For `str.translate`: Google's own client writes bytes in the other alphabet of base64."""
@@ -29,7 +29,7 @@ def canonical(value: Any) -> Any:
     return value
 
 
-def _written(value: Any) -> bytes:
+def _canonical_bytes(value: Any) -> bytes:
     return json.dumps(canonical(value), sort_keys=True).encode()
 
 
@@ -39,28 +39,28 @@ class Prefix:
 
     value: str = ""
 
-    def then(self, piece: Any) -> "Prefix":
+    def extended_by(self, piece: Any) -> "Prefix":
         """This, and the next piece: anything that JSON can carry."""
-        return Prefix(hashlib.sha256(self.value.encode() + _written(piece)).hexdigest())
+        return Prefix(hashlib.sha256(self.value.encode() + _canonical_bytes(piece)).hexdigest())
 
 
-def seal(content: Any, prefix: Prefix | None = None) -> str:
+def sign(content: Any, prefix: Prefix | None = None) -> str:
     """A mark for this content, behind this prefix where one is given."""
     behind = prefix.value if prefix is not None else ""
     return base64.b64encode(_digest(content) + _digest([canonical(content), behind])).decode()
 
 
-def broken(mark: object, content: Any, prefix: Prefix | None = None) -> Literal["content", "prefix"] | None:
+def find_tampering(mark: object, content: Any, prefix: Prefix | None = None) -> Literal["content", "prefix"] | None:
     """What was changed since the mark was made, or None. A mark of another process is broken too."""
     try:
         both = base64.b64decode(mark.translate(EITHER_ALPHABET), validate=True) if isinstance(mark, str) else b""
     except (binascii.Error, ValueError):
         return "content"
-    if not hmac.compare_digest(both[:_SIZE], _digest(content)):
+    if not hmac.compare_digest(both[:_DIGEST_SIZE], _digest(content)):
         return "content"
     behind = prefix.value if prefix is not None else ""
-    return None if hmac.compare_digest(both[_SIZE:], _digest([canonical(content), behind])) else "prefix"
+    return None if hmac.compare_digest(both[_DIGEST_SIZE:], _digest([canonical(content), behind])) else "prefix"
 
 
 def _digest(content: Any) -> bytes:
-    return hmac.digest(_SECRET, _written(content), "sha256")[:_SIZE]
+    return hmac.digest(_SECRET, _canonical_bytes(content), "sha256")[:_DIGEST_SIZE]

@@ -12,19 +12,19 @@ from desktop_agent.providers.demo.http_wire import (
     HEAD_LIMIT,
     STREAM_END,
     Request,
-    json_answer,
+    json_response,
     read_request,
+    stream_chunk,
     stream_head,
-    stream_part,
 )
-from desktop_agent.providers.demo.question import Question
-from desktop_agent.providers.demo.refusals import Refusal, shaped
+from desktop_agent.providers.demo.question import ReceivedRequest
+from desktop_agent.providers.demo.refusals import RequestError, error_body
 from desktop_agent.providers.demo.script import Script
-from desktop_agent.providers.demo.wires.wire import Wire
+from desktop_agent.providers.demo.wires.wire import AnswerWriter
 from desktop_agent.vocabulary.endpoints import Dialect, Endpoint
 
 # Old records are forgotten, so that a long session does not grow.
-RECORDS_KEPT = 100
+MAX_RECORDS = 100
 
 
 @dataclass(eq=False, slots=True)
@@ -40,7 +40,7 @@ class RequestRecord:
     frames_sent: int = 0
     state: Literal["answering", "finished", "disconnected"] = "answering"
     ended_at: float | None = None
-    question: Question | None = None
+    question: ReceivedRequest | None = None
 
 
 class DemoServer:
@@ -55,13 +55,13 @@ class DemoServer:
         self,
         speed: float = 1.0,
         on_disconnect: Callable[[RequestRecord], None] | None = None,
-        play: Callable[[Question], Script] | None = None,
+        play: Callable[[ReceivedRequest], Script] | None = None,
     ) -> None:
         self.on_disconnect = on_disconnect
         self._play = play
         self.last_disconnect_at: float | None = None
         self._speed = speed
-        self._records: deque[RequestRecord] = deque(maxlen=RECORDS_KEPT)
+        self._records: deque[RequestRecord] = deque(maxlen=MAX_RECORDS)
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
 
@@ -73,7 +73,7 @@ class DemoServer:
     async def start(self) -> str:
         """Listen, and return the base URL. Raises OSError when the system has no port to give."""
         if self._server is None:
-            self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=HEAD_LIMIT)
+            self._server = await asyncio.start_server(self._on_connect, "127.0.0.1", 0, limit=HEAD_LIMIT)
         port = self._server.sockets[0].getsockname()[1]
         return f"http://127.0.0.1:{port}/v1"
 
@@ -88,7 +88,7 @@ class DemoServer:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await server.wait_closed()
 
-    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _on_connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -98,16 +98,16 @@ class DemoServer:
         # A client may go at any moment; that is no fault of anybody.
         with contextlib.suppress(ConnectionError):
             try:
-                await self._converse(reader, writer)
-            except Refusal as refusal:
-                writer.write(json_answer(shaped(refusal, "openai-chat"), refusal.status, last=True))
+                await self._handle_requests(reader, writer)
+            except RequestError as refusal:
+                writer.write(json_response(error_body(refusal, "openai-chat"), refusal.status, last=True))
                 await writer.drain()
             finally:
                 writer.close()
                 with contextlib.suppress(ConnectionError):
                     await writer.wait_closed()
 
-    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _handle_requests(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         begun = b""
         while (request := await read_request(reader, begun)) is not None:
             record = RequestRecord(request.method, request.path, time.monotonic())
@@ -128,23 +128,23 @@ class DemoServer:
         from desktop_agent.providers.demo import routes
 
         try:
-            answer = await routes.understood(request, self._play)
-            if isinstance(answer, Wire):
+            answer = await routes.answer_request(request, self._play)
+            if isinstance(answer, AnswerWriter):
                 record.question = answer.question
                 if answer.question.stream:
                     return await self._watched_stream(answer, record, reader, writer)
-            writer.write(json_answer(answer.whole() if isinstance(answer, Wire) else answer))
-        except Refusal as refusal:
-            writer.write(json_answer(shaped(refusal, routes.dialect_of(request)), refusal.status))
+            writer.write(json_response(answer.full_answer() if isinstance(answer, AnswerWriter) else answer))
+        except RequestError as refusal:
+            writer.write(json_response(error_body(refusal, routes.dialect_of(request)), refusal.status))
         await writer.drain()
         return b""
 
     async def _watched_stream(
-        self, answer: Wire, record: RequestRecord, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, answer: AnswerWriter, record: RequestRecord, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bytes:
         """Stream, and stop at once when the client goes: its end of the connection is then read as closed."""
         producing = asyncio.ensure_future(self._stream(answer, record, writer))
-        watching = asyncio.ensure_future(_first_byte(reader))
+        watching = asyncio.ensure_future(_wait_for_byte(reader))
         try:
             await asyncio.wait({producing, watching}, return_when=asyncio.FIRST_COMPLETED)
             if watching.done() and watching.result():
@@ -156,17 +156,17 @@ class DemoServer:
             watching.cancel()
             await asyncio.gather(producing, watching, return_exceptions=True)
         if not finished:
-            self._disconnected(record)
+            self._on_disconnected(record)
             return b""
         return b"" if watching.cancelled() else watching.result()
 
-    async def _stream(self, answer: Wire, record: RequestRecord, writer: asyncio.StreamWriter) -> bool:
+    async def _stream(self, answer: AnswerWriter, record: RequestRecord, writer: asyncio.StreamWriter) -> bool:
         """Send every frame at its time; False when the connection broke."""
         try:
             writer.write(stream_head())
             for frame in answer.frames():
                 await asyncio.sleep(frame.pause / self._speed)
-                writer.write(stream_part(frame.data))
+                writer.write(stream_chunk(frame.data))
                 await writer.drain()
                 record.frames_sent += 1
             writer.write(STREAM_END)
@@ -175,7 +175,7 @@ class DemoServer:
             return False
         return True
 
-    def _disconnected(self, record: RequestRecord) -> None:
+    def _on_disconnected(self, record: RequestRecord) -> None:
         record.state = "disconnected"
         record.ended_at = self.last_disconnect_at = time.monotonic()
         if self.on_disconnect is not None:
@@ -188,7 +188,7 @@ def demo_endpoint(base_url: str, dialect: Dialect = "openai-chat") -> Endpoint:
     return Endpoint(id="demo", title="Demo (offline)", dialect=dialect, base_url=root, kind="demo")
 
 
-async def _first_byte(reader: asyncio.StreamReader) -> bytes:
+async def _wait_for_byte(reader: asyncio.StreamReader) -> bytes:
     """Wait until the client says something more; nothing means that it is gone."""
     try:
         return await reader.read(1)

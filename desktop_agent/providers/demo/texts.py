@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-WHO = "I am the **demo model**: a script inside this program, not a real language model."
+INTRODUCTION = "I am the **demo model**: a script inside this program, not a real language model."
 
-CAN_BE_TRIED = """\
+SUGGESTIONS = """\
 | Write this | and see |
 | --- | --- |
 | `tell me a long story` | a long answer, to try **Stop** |
@@ -23,7 +23,7 @@ GREETING_THOUGHT = (
 GREETING = f"""\
 # Welcome
 
-{WHO} Nothing you write here leaves this computer, and nothing I say is thought up. \
+{INTRODUCTION} Nothing you write here leaves this computer, and nothing I say is thought up. \
 But everything around me is real: the connection, the streaming, the tools and the Stop button.
 
 ## What you see while I write
@@ -34,7 +34,7 @@ But everything around me is real: the connection, the streaming, the tools and t
 
 ## What you can try
 
-{CAN_BE_TRIED}
+{SUGGESTIONS}
 Code looks like this:
 
 ```python
@@ -48,11 +48,11 @@ To talk with a real model, choose a server in the settings.
 SHORT_THOUGHT = "I cannot really understand this, so I say what I can do instead."
 
 SHORT = f"""\
-{WHO} I look for a few words in what you write and found none that I know.
+{INTRODUCTION} I look for a few words in what you write and found none that I know.
 
-{CAN_BE_TRIED}"""
+{SUGGESTIONS}"""
 
-NO_PICTURE = f"{WHO} Your message mentions a picture, but none came with it. Attach one and send it again."
+NO_PICTURE = f"{INTRODUCTION} Your message mentions a picture, but none came with it. Attach one and send it again."
 
 NO_TOOLS = (
     "I would call a tool now, but no tools were offered with your message. "
@@ -70,8 +70,14 @@ This file was written by a tool that you approved.
 You can delete it.
 """
 
-_WHO_WALKED = ("The lighthouse keeper", "A clockmaker", "The youngest sailor", "An old cartographer", "The ferryman")
-_WHAT = (
+_STORY_SUBJECTS = (
+    "The lighthouse keeper",
+    "A clockmaker",
+    "The youngest sailor",
+    "An old cartographer",
+    "The ferryman",
+)
+_STORY_EVENTS = (
     "counted the lamps along the harbour and found one more than the day before",
     "opened the letter that had waited under the door since spring",
     "followed the sound of a bell that nobody else seemed to hear",
@@ -80,7 +86,7 @@ _WHAT = (
     "asked the gulls for news and got the usual answer",
     "learned that a promise is heavier than an anchor and floats better",
 )
-_THEN = (
+_STORY_ENDINGS = (
     "Nobody noticed until the evening.",
     "It was written down in the blue book, between the weather and the price of rope.",
     "The wind turned, as it does when a story is not finished.",
@@ -92,8 +98,9 @@ _PARAGRAPHS = 5
 
 def long_story() -> str:
     """About six thousand words; the same each time."""
-    return f"# The harbour at the end of the map\n\n{WHO} This story is long so that you can stop it.\n\n" + "".join(
-        _chapters()
+    return (
+        f"# The harbour at the end of the map\n\n{INTRODUCTION} This story is long so that you can stop it.\n\n"
+        + "".join(_chapters())
     )
 
 
@@ -103,7 +110,8 @@ def _chapters() -> Iterator[str]:
         for paragraph in range(_PARAGRAPHS):
             at = chapter * _PARAGRAPHS + paragraph
             sentences = (
-                f"{_WHO_WALKED[(at + step) % len(_WHO_WALKED)]} {_WHAT[(at * 3 + step * 2) % len(_WHAT)]}."
+                f"{_STORY_SUBJECTS[(at + step) % len(_STORY_SUBJECTS)]} "
+                f"{_STORY_EVENTS[(at * 3 + step * 2) % len(_STORY_EVENTS)]}."
                 for step in range(2)
             )
-            yield " ".join((*sentences, _THEN[at % len(_THEN)])) + "\n\n"
+            yield " ".join((*sentences, _STORY_ENDINGS[at % len(_STORY_ENDINGS)])) + "\n\n"

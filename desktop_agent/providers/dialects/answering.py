@@ -14,24 +14,24 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
-from desktop_agent.network.public_addresses import is_local
+from desktop_agent.network.public_addresses import is_local_host
 from desktop_agent.providers.catalogue.pricing import Pricing
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.failures import (
-    begins_a_stream,
-    from_stream,
+    error_from_stream,
     is_bare_error,
-    may_begin_a_stream,
-    not_a_model_server,
+    may_start_event_stream,
+    not_a_model_server_error,
     request_id,
+    starts_event_stream,
 )
 from desktop_agent.providers.transport.http_client import (
     ERROR_BODY_LIMIT,
-    HttpAnswer,
-    HttpCall,
     HttpClient,
+    HttpRequest,
+    HttpResponse,
     SecretHeader,
-    refusal,
+    error_from_response,
 )
 from desktop_agent.providers.transport.json_text import dumps, is_object, loads
 from desktop_agent.providers.transport.sse import Frame, SseDecoder
@@ -53,7 +53,7 @@ from desktop_agent.vocabulary.requests import (
 )
 
 # Some servers write a finish reason on every chunk, so the last content counts; in seconds.
-ENDING_PATIENCE = 30.0
+END_TIMEOUT = 30.0
 _DRAIN_SECONDS = 0.1
 EVENT_STREAM = "text/event-stream, application/json"
 
@@ -90,10 +90,10 @@ class FrameReader(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedStream:
     """A good answer whose head has come, and how to read it."""
 
-    answer: HttpAnswer
+    answer: HttpResponse
     builder: PartBuilder
     reader: FrameReader
     origin: Origin
@@ -101,72 +101,72 @@ class Opened:
     pricing: Pricing | None = None
 
 
-async def answered(
-    opening: Callable[[], Awaitable[Opened]], state: ProviderState
+async def stream_events(
+    opening: Callable[[], Awaitable[OpenedStream]], state: ProviderState
 ) -> AsyncGenerator[ProviderEvent, None]:
     """Ask, and yield canonical events as they arrive. Raises what `opening` raises, and ProviderError."""
     opened = await opening()
     answer, builder, reader, decoder = opened.answer, opened.builder, opened.reader, SseDecoder()
-    builder.without_key = answer.without_key
-    chunks: _UntilSilent | None = None
+    builder.redact_key = answer.redact_key
+    chunks: _ChunksUntilSilent | None = None
     failure: ProviderError | None = None
     ready: Iterator[ProviderEvent] = iter(())
     try:
         answer.wait_for_first_event()
         async with answer.body() as body:
-            yield _started(opened)
+            yield _answer_started(opened)
             progress = -1
-            chunks = _UntilSilent(body, reader, builder)
+            chunks = _ChunksUntilSilent(body, reader, builder)
             async for chunk in chunks:
-                ready = iter(_events(decoder.feed(chunk), opened))
+                ready = iter(_read_events(decoder.feed(chunk), opened))
                 for event in ready:
                     yield event
-                progress = _heard(opened, progress)
+                progress = _note_progress(opened, progress)
                 # A page of the web came instead of an answer: what follows is not waited for.
-                if reader.failure is not None or decoder.is_page:
+                if reader.failure is not None or decoder.is_web_page:
                     break
             else:
-                ready = iter(_events(decoder.finish(), opened))
+                ready = iter(_read_events(decoder.finish(), opened))
                 for event in ready:
                     yield event
     except asyncio.CancelledError:
         # Whoever stops still gets what had been received: some of it may be held back, to see what it is.
-        for event in (*ready, *_held_back(opened, decoder)):
+        for event in (*ready, *_release_held(opened, decoder)):
             yield event
         raise
     except (Truncated, TimedOut, UnreadableAnswer) as error:
         failure = error
-    failure = _failure_at_the_end(opened, decoder, failure, was_silent=chunks is not None and chunks.was_silent)
+    failure = _final_error(opened, decoder, failure, was_silent=chunks is not None and chunks.was_silent)
     for event in _last_events(opened, state, damaged=decoder.bad_events, failed=failure is not None):
         yield event
     if failure is not None:
         # Not chained, and without the last bytes: what a server echoed must not be shown with a traceback.
         chunk = b""
         failure.__context__ = None
-        failure.request_id = failure.request_id and answer.without_key(failure.request_id)
+        failure.request_id = failure.request_id and answer.redact_key(failure.request_id)
         raise failure
     yield Done()
 
 
-def _failure_at_the_end(
-    opened: Opened, decoder: SseDecoder, failure: ProviderError | None, *, was_silent: bool
+def _final_error(
+    opened: OpenedStream, decoder: SseDecoder, failure: ProviderError | None, *, was_silent: bool
 ) -> ProviderError | None:
     """What the end of the bytes means, with `failure` of the connection; None: the answer is whole."""
     reader = opened.reader
     if failure is not None:
         _read_rest(decoder, opened)
     if (was_silent or isinstance(failure, TimedOut)) and reader.has_finished and not reader.done:
-        opened.builder.told["unended"] = True
+        opened.builder.end_details["unended"] = True
         failure = None
-    elif reader.has_ended or (reader.has_finished and failure is None and not decoder.broke_off):
+    elif reader.has_ended or (reader.has_finished and failure is None and not decoder.ended_mid_event):
         # After its end mark an answer is whole, however the connection ended; after a finish alone, if it ended well.
         failure = None
     else:
-        failure = failure or _broken_off(reader, decoder, opened.answer)
+        failure = failure or _truncation_error(reader, decoder, opened.answer)
     return reader.failure or failure
 
 
-def time_limits(request: ModelRequest, base_url: str, known: Capabilities) -> Timeouts:
+def request_timeouts(request: ModelRequest, base_url: str, known: Capabilities) -> Timeouts:
     """The limits of one question. A local server loads its model and reads the prompt before it answers, and a model
     that reasons may say nothing meanwhile."""
     reasoning = request.config.reasoning
@@ -174,26 +174,26 @@ def time_limits(request: ModelRequest, base_url: str, known: Capabilities) -> Ti
         reasons = bool(known.reasoning if known.reasons_by_default is None else known.reasons_by_default)
     else:
         reasons = not isinstance(reasoning, ReasoningDisabled)
-    return request.config.timeouts.for_start(slow=reasons or is_local(urlsplit(base_url).hostname or ""))
+    return request.config.timeouts.for_start(slow=reasons or is_local_host(urlsplit(base_url).hostname or ""))
 
 
-async def opened_answer(http: HttpClient, call: HttpCall, state: ProviderState) -> HttpAnswer:
+async def send_request(http: HttpClient, call: HttpRequest, state: ProviderState) -> HttpResponse:
     """Send a question. Raises what the server refuses with, and UnreadableAnswer for a web page."""
     state.request_count += 1
     state.last_request_time = now()
     answer = await http.open(call)
-    if answer.status >= 400 and not await _is_an_answer(answer):
-        raise await refusal(answer, call)
+    if answer.status >= 400 and not await _is_event_stream(answer):
+        raise await error_from_response(answer, call)
     return answer
 
 
-async def _is_an_answer(answer: HttpAnswer) -> bool:
+async def _is_event_stream(answer: HttpResponse) -> bool:
     """Whether what came with a status of failure is a stream of events all the same, and the first is no error."""
     decoder, size, start = SseDecoder(), 0, b""
     while size < ERROR_BODY_LIMIT and (chunk := await answer.peek()):
-        if not begins_a_stream(start):
+        if not starts_event_stream(start):
             start = (start + chunk).lstrip()
-            if not (begins_a_stream(start) or may_begin_a_stream(start)):
+            if not (starts_event_stream(start) or may_start_event_stream(start)):
                 return False
         size += len(chunk)
         for name, data in decoder.feed(chunk):
@@ -209,30 +209,30 @@ def key_header(api_key: SecretStr | None, name: str = "Authorization") -> Secret
     return SecretHeader.bearer(key) if name == "Authorization" else SecretHeader(name, key)
 
 
-def without_key(data: Any, secret: SecretHeader | None) -> Any:
+def redact_key(data: Any, secret: SecretHeader | None) -> Any:
     """What a server wrote, without the key, should it have echoed it."""
-    return data if secret is None else loads(secret.removed_from(dumps(data)))
+    return data if secret is None else loads(secret.redact(dumps(data)))
 
 
-def _started(opened: Opened) -> AnswerStarted:
+def _answer_started(opened: OpenedStream) -> AnswerStarted:
     origin = opened.origin
     if origin.request_id is None:
         origin = origin.model_copy(update={"request_id": request_id(opened.answer.headers)})
     return AnswerStarted(origin, opened.adjustments)
 
 
-def _last_events(opened: Opened, state: ProviderState, *, damaged: int, failed: bool) -> list[ProviderEvent]:
+def _last_events(opened: OpenedStream, state: ProviderState, *, damaged: int, failed: bool) -> list[ProviderEvent]:
     if failed:
         opened.builder.close_parts()
     else:
         if damaged:
-            opened.builder.adjusted(_damaged(damaged))
+            opened.builder.adjusted(_damaged_sentence(damaged))
         if opened.reader.end():
             state.conversation_turns += 1
-    return [_counted(event, opened.pricing, state) for event in opened.builder.take()]
+    return [_add_usage(event, opened.pricing, state) for event in opened.builder.take_events()]
 
 
-def _counted(event: ProviderEvent, pricing: Pricing | None, state: ProviderState) -> ProviderEvent:
+def _add_usage(event: ProviderEvent, pricing: Pricing | None, state: ProviderState) -> ProviderEvent:
     """Usage is added to the totals, and gets its cost where the server named none."""
     if not isinstance(event, UsageUpdate):
         return event
@@ -245,7 +245,7 @@ def _counted(event: ProviderEvent, pricing: Pricing | None, state: ProviderState
     return event
 
 
-class _UntilSilent:
+class _ChunksUntilSilent:
     """All chunks. A server that said that the model is finished and keeps the answer open, with or without signs of
     life, is waited for so long after its last content; one that sent its end mark no longer than the rest takes that is
     on its way.
@@ -262,7 +262,7 @@ class _UntilSilent:
         self._until = 0.0
         self._is_done = False
 
-    def __aiter__(self) -> "_UntilSilent":
+    def __aiter__(self) -> "_ChunksUntilSilent":
         return self
 
     async def __anext__(self) -> bytes:
@@ -272,7 +272,7 @@ class _UntilSilent:
             if not self._is_done:
                 self._is_done, self._until = True, monotonic() + _DRAIN_SECONDS
         elif self._progress != self._builder.progress:
-            self._progress, self._until = self._builder.progress, monotonic() + ENDING_PATIENCE
+            self._progress, self._until = self._builder.progress, monotonic() + END_TIMEOUT
         try:
             async with asyncio.timeout(self._until - monotonic()):
                 return await anext(self._chunks)
@@ -281,14 +281,14 @@ class _UntilSilent:
             raise StopAsyncIteration from None
 
 
-def _events(frames: list[Frame], opened: Opened) -> list[ProviderEvent]:
+def _read_events(frames: list[Frame], opened: OpenedStream) -> list[ProviderEvent]:
     if not frames:
         return []
-    _read(frames, opened)
-    return opened.builder.take()
+    _read_frames(frames, opened)
+    return opened.builder.take_events()
 
 
-def _read(frames: list[Frame], opened: Opened) -> None:
+def _read_frames(frames: list[Frame], opened: OpenedStream) -> None:
     reader = opened.reader
     for frame in frames:
         was_done = reader.done
@@ -297,37 +297,37 @@ def _read(frames: list[Frame], opened: Opened) -> None:
             reader.failure = None  # a whole answer cannot fail any more
         elif reader.failure is None and not reader.has_finished and is_bare_error(frame[1]):
             answer = opened.answer
-            clean = loads(answer.without_key(dumps(frame[1]).decode()).encode())
-            reader.failure = from_stream(clean, answer.headers)
+            clean = loads(answer.redact_key(dumps(frame[1]).decode()).encode())
+            reader.failure = error_from_stream(clean, answer.headers)
         if reader.failure is not None:
             break
 
 
-def _read_rest(decoder: SseDecoder, opened: Opened) -> None:
+def _read_rest(decoder: SseDecoder, opened: OpenedStream) -> None:
     """Read what had come whole when the body was cut, but was held for what might follow it."""
     with suppress(UnreadableAnswer):  # one event is too large
-        _read(decoder.finish(is_cut=True), opened)
+        _read_frames(decoder.finish(is_cut=True), opened)
 
 
-def _held_back(opened: Opened, decoder: SseDecoder) -> list[ProviderEvent]:
+def _release_held(opened: OpenedStream, decoder: SseDecoder) -> list[ProviderEvent]:
     _read_rest(decoder, opened)
     opened.builder.close_parts()
-    return opened.builder.take()
+    return opened.builder.take_events()
 
 
-def _heard(opened: Opened, before: int) -> int:
+def _note_progress(opened: OpenedStream, before: int) -> int:
     """How far the answer is: from its first event on each piece is waited for anew, signs of life only for so long."""
     if not opened.reader.recognised:
         return before
     progress = opened.builder.progress
     if progress == before:
-        opened.answer.hear_sign_of_life()
+        opened.answer.on_keepalive()
     else:
-        opened.answer.hear_event()
+        opened.answer.on_event()
     return progress
 
 
-def _damaged(count: int) -> Sentence:
+def _damaged_sentence(count: int) -> Sentence:
     """What is said of events that nobody could read, where the answer ended well all the same."""
     if count == 1:
         return Sentence("One event of the answer was damaged and could not be read. Something may be missing.")
@@ -337,10 +337,10 @@ def _damaged(count: int) -> Sentence:
     )
 
 
-def _broken_off(reader: FrameReader, decoder: SseDecoder, answer: HttpAnswer) -> ProviderError:
+def _truncation_error(reader: FrameReader, decoder: SseDecoder, answer: HttpResponse) -> ProviderError:
     """What an end without an end mark means."""
-    if not reader.recognised and (decoder.frames or decoder.strange):
-        return not_a_model_server(answer.headers, answer.without_key(decoder.strange))
+    if not reader.recognised and (decoder.frames or decoder.unexpected_line):
+        return not_a_model_server_error(answer.headers, answer.redact_key(decoder.unexpected_line))
     if not (decoder.frames or decoder.bad_events):
         return Truncated("it was empty", request_id=request_id(answer.headers))
     unreadable = f" ({decoder.bad_events} unreadable events)" if decoder.bad_events else ""

@@ -3,7 +3,7 @@
 import re
 from typing import Literal
 
-from desktop_agent.providers.dialects.openai_models import effort_of, nearest_effort
+from desktop_agent.providers.dialects.openai_models import effort_for, nearest_effort
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.requests import (
     Effort,
@@ -13,22 +13,22 @@ from desktop_agent.vocabulary.requests import (
     ReasoningEffort,
 )
 
-Word = Effort | Literal["none"]
-BETWEEN_TOOLS = Sentence("Reasoning only between calls cannot be asked for here, so the model decides.")
+EffortWord = Effort | Literal["none"]
+BETWEEN_TOOLS_IGNORED = Sentence("Reasoning only between calls cannot be asked for here, so the model decides.")
 _GROK = re.compile(r"grok-(\d+)(?:\.(\d+))?(?!.*non-reasoning)")
 
 
-def effort_word(
+def choose_effort(
     request: ModelRequest, efforts: tuple[Effort, ...] | None, *, can_be_off: bool
-) -> tuple[Word | None, tuple[Sentence, ...]]:
+) -> tuple[EffortWord | None, tuple[Sentence, ...]]:
     """The word to send, None for the model's own, and what is to be said about it. `efforts` None: nobody knows."""
     wish = request.config.reasoning
     if isinstance(wish, ReasoningEffort | ReasoningBudget):
         if efforts == ():
-            return None, unheard(request)
-        wanted = effort_of(wish)
+            return None, effort_ignored(request)
+        wanted = effort_for(wish)
         level = nearest_effort(wanted, efforts) if efforts else wanted
-        return level, said_of_level(request, wish, level)
+        return level, level_adjustments(request, wish, level)
     if not isinstance(wish, ReasoningDisabled) or efforts == ():
         return None, ()
     if can_be_off or efforts is None:
@@ -37,7 +37,7 @@ def effort_word(
     return efforts[0], (Sentence("“{model}” always reasons, so it reasons at “{effort}”.", values),)
 
 
-def said_of_level(
+def level_adjustments(
     request: ModelRequest, wish: ReasoningEffort | ReasoningBudget, level: Effort
 ) -> tuple[Sentence, ...]:
     """What is to be said where this level is sent for that wish."""
@@ -50,13 +50,13 @@ def said_of_level(
     return ()
 
 
-def unheard(request: ModelRequest) -> tuple[Sentence, ...]:
+def effort_ignored(request: ModelRequest) -> tuple[Sentence, ...]:
     """Levels are wished for where none can be sent."""
     values = {"model": request.model}
     return (Sentence("How hard “{model}” reasons cannot be chosen, so that was left out.", values),)
 
 
-def not_by_itself(request: ModelRequest) -> tuple[Sentence, ...]:
+def adaptive_ignored(request: ModelRequest) -> tuple[Sentence, ...]:
     """The model was to decide, and by itself it does not reason."""
     values = {"model": request.model}
     return (Sentence("“{model}” does not choose by itself how much to reason, so it does not.", values),)

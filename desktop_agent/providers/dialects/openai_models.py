@@ -16,7 +16,7 @@ _LOW_TO_MAX: tuple[Effort, ...] = (*_LOW_TO_XHIGH, "max")
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAIModel:
+class OpenAIModelFacts:
     """One family of models. No `efforts`: it does not reason.
 
     `sampling`: takes temperature and top_p while reasoning is off; while it is on, none does. `cache_options`: takes
@@ -31,39 +31,39 @@ class OpenAIModel:
 
 
 # The first pattern that fits the start of the name counts.
-_ROWS: tuple[tuple[re.Pattern[str], OpenAIModel], ...] = (
-    (re.compile(r"gpt-[34]|chatgpt-|gpt-5[\w.]*-chat"), OpenAIModel()),
+_OPENAI_ROWS: tuple[tuple[re.Pattern[str], OpenAIModelFacts], ...] = (
+    (re.compile(r"gpt-[34]|chatgpt-|gpt-5[\w.]*-chat"), OpenAIModelFacts()),
     (
         re.compile(r"(gpt-6|gpt-5\.[6-9])[\w.]*-(?:\w+-)*pro\b"),
-        OpenAIModel(("medium", "high", "xhigh"), can_be_off=False, reasons_by_default=True, cache_options=True),
+        OpenAIModelFacts(("medium", "high", "xhigh"), can_be_off=False, reasons_by_default=True, cache_options=True),
     ),
     (
         re.compile(r"gpt-5[\w.]*-(?:\w+-)*pro\b"),
-        OpenAIModel(("medium", "high", "xhigh"), can_be_off=False, reasons_by_default=True),
+        OpenAIModelFacts(("medium", "high", "xhigh"), can_be_off=False, reasons_by_default=True),
     ),
     (
         re.compile(r"gpt-6-astra|gpt-6\.1-sol"),
-        OpenAIModel(_LOW_TO_MAX, can_be_off=False, reasons_by_default=True, sampling=False, cache_options=True),
+        OpenAIModelFacts(_LOW_TO_MAX, can_be_off=False, reasons_by_default=True, sampling=False, cache_options=True),
     ),
-    (re.compile(r"gpt-6|gpt-5\.[6-9]"), OpenAIModel(_LOW_TO_MAX, reasons_by_default=True, cache_options=True)),
-    (re.compile(r"gpt-5\.5"), OpenAIModel(_LOW_TO_XHIGH, reasons_by_default=True)),
-    (re.compile(r"gpt-5\.[234]|gpt-5\.1-codex-max"), OpenAIModel(_LOW_TO_XHIGH)),
-    (re.compile(r"gpt-5\.1"), OpenAIModel(_LOW_TO_HIGH)),
+    (re.compile(r"gpt-6|gpt-5\.[6-9]"), OpenAIModelFacts(_LOW_TO_MAX, reasons_by_default=True, cache_options=True)),
+    (re.compile(r"gpt-5\.5"), OpenAIModelFacts(_LOW_TO_XHIGH, reasons_by_default=True)),
+    (re.compile(r"gpt-5\.[234]|gpt-5\.1-codex-max"), OpenAIModelFacts(_LOW_TO_XHIGH)),
+    (re.compile(r"gpt-5\.1"), OpenAIModelFacts(_LOW_TO_HIGH)),
     (
         re.compile(r"gpt-5(?![.\d])"),
-        OpenAIModel(("minimal", *_LOW_TO_HIGH), can_be_off=False, reasons_by_default=True),
+        OpenAIModelFacts(("minimal", *_LOW_TO_HIGH), can_be_off=False, reasons_by_default=True),
     ),
-    (re.compile(r"o\d"), OpenAIModel(_LOW_TO_HIGH, can_be_off=False, reasons_by_default=True)),
+    (re.compile(r"o\d"), OpenAIModelFacts(_LOW_TO_HIGH, can_be_off=False, reasons_by_default=True)),
 )
 
 
-def openai_model(model: str) -> OpenAIModel | None:
+def openai_model_facts(model: str) -> OpenAIModelFacts | None:
     """What is known about a model by its name, with or without a vendor before a slash; None for an unknown one."""
     name = model.rpartition("/")[2].lower()
-    return next((facts for pattern, facts in _ROWS if pattern.match(name)), None)
+    return next((facts for pattern, facts in _OPENAI_ROWS if pattern.match(name)), None)
 
 
-def effort_of(wish: ReasoningEffort | ReasoningBudget) -> Effort:
+def effort_for(wish: ReasoningEffort | ReasoningBudget) -> Effort:
     """A budget as a level, roughly as providers translate between the two."""
     if isinstance(wish, ReasoningEffort):
         return wish.level

@@ -6,7 +6,7 @@ from typing import Any
 from desktop_agent.providers.transport.json_text import dumps
 
 
-def account_of(base_url: str, model: str) -> str:
+def account_digest(base_url: str, model: str) -> str:
     """A digest of server and model: reasoning state made elsewhere cannot be read there."""
     return hashlib.blake2b(dumps([base_url, model]), digest_size=8).hexdigest()
 

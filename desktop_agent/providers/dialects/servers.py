@@ -10,8 +10,8 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from desktop_agent.vocabulary.endpoints import is_loopback
-from desktop_agent.vocabulary.images import SUPPORTED_MEDIA_TYPES, WITHOUT_GIF
-from desktop_agent.vocabulary.requests import PictureLimits
+from desktop_agent.vocabulary.images import MEDIA_TYPES_WITHOUT_GIF, SUPPORTED_MEDIA_TYPES
+from desktop_agent.vocabulary.requests import ImageLimits
 
 Family = Literal[
     "openai",
@@ -29,18 +29,18 @@ Family = Literal[
     "google-openai",
     "stranger",
 ]
-Switch = Literal["none", "openai", "openrouter", "deepseek", "ollama", "llamacpp", "xai"]
-Replay = Literal["none", "reasoning_content", "reasoning", "reasoning_details", "parts", "thinking_blocks"]
+ReasoningSwitch = Literal["none", "openai", "openrouter", "deepseek", "ollama", "llamacpp", "xai"]
+ReasoningReplay = Literal["none", "reasoning_content", "reasoning", "reasoning_details", "parts", "thinking_blocks"]
 
 
 @dataclass(frozen=True, slots=True)
-class Quirks:
+class ServerQuirks:
     """What one family of servers takes. The defaults are the old core that every stranger understands."""
 
     family: Family = "stranger"
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    switch: Switch = "none"  # how reasoning is asked for; "none": there is no documented way
-    replay: Replay = "none"  # how an assistant message carries its reasoning back
+    switch: ReasoningSwitch = "none"  # how reasoning is asked for; "none": there is no documented way
+    replay: ReasoningReplay = "none"  # how an assistant message carries its reasoning back
     replay_on_calls_only: bool = False
     extra_content: bool = False  # Google's signatures go back on the calls they came with
     think_tags: bool = False
@@ -66,8 +66,8 @@ class Quirks:
         return "openai-compat" if self.family == "stranger" else f"openai-compat/{self.family}"
 
 
-_ROWS: tuple[Quirks, ...] = (
-    Quirks(
+_FAMILY_ROWS: tuple[ServerQuirks, ...] = (
+    ServerQuirks(
         "openai",
         usual_path="/v1",
         max_tokens_field="max_completion_tokens",
@@ -77,7 +77,7 @@ _ROWS: tuple[Quirks, ...] = (
         cache_key=True,
         structured="schema",
     ),
-    Quirks(
+    ServerQuirks(
         "azure",
         max_tokens_field="max_completion_tokens",
         switch="openai",
@@ -86,7 +86,7 @@ _ROWS: tuple[Quirks, ...] = (
         key_header="api-key",
         structured="schema",
     ),
-    Quirks(
+    ServerQuirks(
         "openrouter",
         usual_path="/api/v1",
         switch="openrouter",
@@ -95,9 +95,11 @@ _ROWS: tuple[Quirks, ...] = (
         null_content=True,
         structured="schema",
     ),
-    Quirks("deepseek", switch="deepseek", replay="reasoning_content", replay_on_calls_only=True, structured="object"),
-    Quirks("groq", usual_path="/openai/v1", think_tags=True, structured="schema"),
-    Quirks(
+    ServerQuirks(
+        "deepseek", switch="deepseek", replay="reasoning_content", replay_on_calls_only=True, structured="object"
+    ),
+    ServerQuirks("groq", usual_path="/openai/v1", think_tags=True, structured="schema"),
+    ServerQuirks(
         "mistral",
         usual_path="/v1",
         replay="parts",
@@ -106,8 +108,8 @@ _ROWS: tuple[Quirks, ...] = (
         ask_for_usage=False,
         structured="schema",
     ),
-    Quirks("xai", usual_path="/v1", switch="xai", structured="schema"),
-    Quirks(
+    ServerQuirks("xai", usual_path="/v1", switch="xai", structured="schema"),
+    ServerQuirks(
         "ollama",
         usual_path="/v1",
         switch="ollama",
@@ -119,8 +121,8 @@ _ROWS: tuple[Quirks, ...] = (
         structured="schema",
         alternates=True,
     ),
-    Quirks("lmstudio", usual_path="/v1", think_tags=True, top_k=True, structured="only_schema", alternates=True),
-    Quirks(
+    ServerQuirks("lmstudio", usual_path="/v1", think_tags=True, top_k=True, structured="only_schema", alternates=True),
+    ServerQuirks(
         "llamacpp",
         usual_path="/v1",
         switch="llamacpp",
@@ -130,7 +132,7 @@ _ROWS: tuple[Quirks, ...] = (
         structured="schema",
         alternates=True,
     ),
-    Quirks(
+    ServerQuirks(
         "vllm",
         usual_path="/v1",
         replay="reasoning",
@@ -139,13 +141,13 @@ _ROWS: tuple[Quirks, ...] = (
         structured="schema",
         alternates=True,
     ),
-    Quirks("litellm", replay="thinking_blocks", think_tags=True, null_content=True, structured="schema"),
-    Quirks("google-openai", extra_content=True, null_content=True, structured="schema"),
-    Quirks("stranger", think_tags=True, extra_content=True, alternates=True),
+    ServerQuirks("litellm", replay="thinking_blocks", think_tags=True, null_content=True, structured="schema"),
+    ServerQuirks("google-openai", extra_content=True, null_content=True, structured="schema"),
+    ServerQuirks("stranger", think_tags=True, extra_content=True, alternates=True),
 )
-FAMILIES: Mapping[str, Quirks] = {row.family: row for row in _ROWS}
+FAMILIES: Mapping[str, ServerQuirks] = {row.family: row for row in _FAMILY_ROWS}
 
-_HOSTS: tuple[tuple[str, Family], ...] = (
+_FAMILY_BY_HOST: tuple[tuple[str, Family], ...] = (
     ("api.openai.com", "openai"),
     (".api.openai.com", "openai"),
     (".openai.azure.com", "azure"),
@@ -160,10 +162,10 @@ _HOSTS: tuple[tuple[str, Family], ...] = (
     (".api.x.ai", "xai"),
     ("generativelanguage.googleapis.com", "google-openai"),
 )
-_VENDORS = (*(name for name, _ in _HOSTS), "anthropic.com", "googleapis.com")
-_PORTS: Mapping[int, Family] = {11434: "ollama", 1234: "lmstudio"}
-_LOOPBACK_PORTS: Mapping[int, Family] = {8080: "llamacpp", 8000: "vllm", 4000: "litellm"}
-_OWNERS: Mapping[str, Family] = {
+_VENDOR_HOSTS = (*(name for name, _ in _FAMILY_BY_HOST), "anthropic.com", "googleapis.com")
+_FAMILY_BY_PORT: Mapping[int, Family] = {11434: "ollama", 1234: "lmstudio"}
+_FAMILY_BY_LOOPBACK_PORT: Mapping[int, Family] = {8080: "llamacpp", 8000: "vllm", 4000: "litellm"}
+_FAMILY_BY_OWNER: Mapping[str, Family] = {
     "vllm": "vllm",
     "llamacpp": "llamacpp",
     "library": "ollama",
@@ -171,42 +173,42 @@ _OWNERS: Mapping[str, Family] = {
 }
 
 
-def picture_limits(quirks: Quirks) -> PictureLimits:
+def picture_limits(quirks: ServerQuirks) -> ImageLimits:
     """What a family takes of pictures. Where nothing is written down, nothing is assumed but that few models follow a
     movement. OpenAI: 20 MB a picture and 500 in one request, by its older guide."""
     is_openai = quirks.family in ("openai", "azure")
-    return PictureLimits(
-        SUPPORTED_MEDIA_TYPES if quirks.image_gif else WITHOUT_GIF,
+    return ImageLimits(
+        SUPPORTED_MEDIA_TYPES if quirks.image_gif else MEDIA_TYPES_WITHOUT_GIF,
         max_bytes=20_000_000 if is_openai else None,
         max_count=500 if is_openai else None,
-        moving=False,
-        web_addresses=quirks.image_urls,
+        accepts_animated=False,
+        accepts_urls=quirks.image_urls,
     )
 
 
-def by_address(base_url: str) -> Quirks:
+def quirks_for_url(base_url: str) -> ServerQuirks:
     """What the address suggests. Ports that many programs use count on this machine only."""
     parts = urlsplit(base_url)
     host = (parts.hostname or "").lower()
-    for name, family in _HOSTS:
+    for name, family in _FAMILY_BY_HOST:
         if host == name or (name[0] == "." and host.endswith(name)):
             return FAMILIES[family]
-    family = _PORTS.get(parts.port or 0)
+    family = _FAMILY_BY_PORT.get(parts.port or 0)
     if family is None and is_loopback(host):
-        family = _LOOPBACK_PORTS.get(parts.port or 0)
+        family = _FAMILY_BY_LOOPBACK_PORT.get(parts.port or 0)
     return FAMILIES[family or "stranger"]
 
 
-def repeats(base_url: str) -> bool:
+def may_repeat(base_url: str) -> bool:
     """Whether a server at this address may say again what it said: any but the vendors' own."""
     host = (urlsplit(base_url).hostname or "").lower()
-    return not any(host == name or host.endswith(f".{name.lstrip('.')}") for name in _VENDORS)
+    return not any(host == name or host.endswith(f".{name.lstrip('.')}") for name in _VENDOR_HOSTS)
 
 
-def by_listing(entries: list[dict[str, Any]], guess: Quirks) -> Quirks:
+def quirks_for_listing(entries: list[dict[str, Any]], guess: ServerQuirks) -> ServerQuirks:
     """What the model listing says: it corrects a guess from a port, never a vendor's own host name."""
-    if guess.family not in {*_PORTS.values(), *_LOOPBACK_PORTS.values(), "stranger"}:
+    if guess.family not in {*_FAMILY_BY_PORT.values(), *_FAMILY_BY_LOOPBACK_PORT.values(), "stranger"}:
         return guess
-    owners = [_OWNERS.get(str(entry.get("owned_by"))) for entry in entries]
+    owners = [_FAMILY_BY_OWNER.get(str(entry.get("owned_by"))) for entry in entries]
     found = {family for family in owners if family is not None}
     return FAMILIES[found.pop()] if len(found) == 1 else guess

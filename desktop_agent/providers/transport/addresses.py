@@ -13,14 +13,14 @@ def api_root(base_url: str, usual_path: str = "") -> str:
 
     A query (Azure's api-version) is kept. Raises WrongUse with a sentence for what is no address of a server.
     """
-    parts = _checked(base_url)
+    parts = _parse_base_url(base_url)
     path = parts.path.rstrip("/")
     for endpoint in _ENDPOINTS:
         path = path.removesuffix(endpoint)
     return parts._replace(path=path or usual_path, fragment="").geturl()
 
 
-def joined(root: str, path: str) -> str:
+def join_url(root: str, path: str) -> str:
     """`root/path`; a `v1/` that both have stands once, and the root's query goes to the end."""
     parts = urlsplit(root)
     head = parts.path.rstrip("/")
@@ -29,13 +29,13 @@ def joined(root: str, path: str) -> str:
     return parts._replace(path=f"{head}/{path}").geturl()
 
 
-def beside_v1(root: str, path: str) -> str:
+def url_outside_v1(root: str, path: str) -> str:
     """An address of the same server outside of its `/v1`."""
     parts = urlsplit(root)
     return parts._replace(path=f"{parts.path.rstrip('/').removesuffix('/v1')}/{path}").geturl()
 
 
-def _checked(base_url: str) -> SplitResult:
+def _parse_base_url(base_url: str) -> SplitResult:
     text = base_url.strip()
     if not text:
         raise WrongUse("The server's address is empty.", _REMEDY)

@@ -20,9 +20,9 @@ from desktop_agent.vocabulary.requests import Timeouts
 if TYPE_CHECKING:
     import httpx
 
-    from desktop_agent.providers.transport.chunked_body import WaitLimits
+    from desktop_agent.providers.transport.chunked_body import ReadLimits
 
-PROXY_SIGN_IN = 407
+PROXY_AUTH_REQUIRED = 407
 _TLS_REMEDY = "Check whether the address should begin with https:// instead of http://."
 _ERRNO_SENTENCES = {
     errno.ECONNREFUSED: "nothing listens at {where}",
@@ -32,7 +32,7 @@ _ERRNO_SENTENCES = {
 }
 
 
-def from_connecting(
+def error_from_connect(
     error: "httpx.HTTPError | httpx.InvalidURL | OSError", where: str, limits: Timeouts, *, is_sent: bool
 ) -> AgentError:
     """Before the server said anything. `where` is host and port, for the sentence."""
@@ -49,24 +49,24 @@ def from_connecting(
     if name == "LocalProtocolError":
         return ConnectionFailed(f"the request to {where} could not be written", retryable=False)
     if name == "ProxyError":
-        if str(error).startswith(f"{PROXY_SIGN_IN} "):
-            return proxy_wants_sign_in()
+        if str(error).startswith(f"{PROXY_AUTH_REQUIRED} "):
+            return proxy_auth_error()
         return ConnectionFailed(f"the proxy did not connect to {where}")
-    return _from_causes(error, where)
+    return _error_from_causes(error, where)
 
 
-def proxy_wants_sign_in() -> ConnectionFailed:
+def proxy_auth_error() -> ConnectionFailed:
     """For a proxy that lets nothing pass before it knows who asks (RFC 9110, 15.5.8). The server was never asked."""
     return ConnectionFailed(
         "the proxy on the way wants a name and a password",
-        status=PROXY_SIGN_IN,
+        status=PROXY_AUTH_REQUIRED,
         retryable=False,
         remedy="Put them into the proxy's address, in the system's settings or in the environment "
         "(http_proxy, https_proxy, all_proxy): http://name:password@host:port.",
     )
 
 
-def from_reading(error: Exception, where: str, limits: "WaitLimits") -> ProviderError:
+def error_from_read(error: Exception, where: str, limits: "ReadLimits") -> ProviderError:
     """In the middle of a body; `limits` are those that held."""
     name = type(error).__name__
     if name == "ReadTimeout" and limits.is_over:
@@ -77,13 +77,13 @@ def from_reading(error: Exception, where: str, limits: "WaitLimits") -> Provider
         return TimedOut.after_sending(f"{where} said nothing for {limits.silence:g} seconds")
     if name == "DecodingError":
         return UnreadableAnswer("its compressed body is damaged")
-    fault = _fault_of_http(error)
+    fault = _protocol_fault(error)
     if fault is not None and not str(fault).startswith("peer "):
         return Truncated(f"{where} broke the rules of HTTP in the middle")
     return Truncated(f"{where} closed the connection")
 
 
-def _from_causes(error: BaseException, where: str) -> ProviderError:
+def _error_from_causes(error: BaseException, where: str) -> ProviderError:
     # Late: it loads the HTTP library, which the start of the window does without.
     from desktop_agent.network.handshakes import NotHttp
 
@@ -108,7 +108,7 @@ def _from_causes(error: BaseException, where: str) -> ProviderError:
             return UnreadableAnswer("it did not answer in HTTP", remedy=remedy)
         if isinstance(cause, OSError) and cause.errno in _ERRNO_SENTENCES:
             return ConnectionFailed(_ERRNO_SENTENCES[cause.errno].format(where=where))
-    fault = _fault_of_http(error)
+    fault = _protocol_fault(error)
     if fault is not None:
         too_long = getattr(fault, "error_status_hint", 0) == 431
         return UnreadableAnswer("its headers are too long" if too_long else "it did not answer in HTTP")
@@ -117,7 +117,7 @@ def _from_causes(error: BaseException, where: str) -> ProviderError:
     return ConnectionFailed(f"no connection to {where}")
 
 
-def _fault_of_http(error: BaseException) -> BaseException | None:
+def _protocol_fault(error: BaseException) -> BaseException | None:
     """What the library under the HTTP library says about bytes that are no HTTP."""
     causes = (each for each in _causes(error) if type(each).__module__.startswith("h11"))
     return next((each for each in causes if type(each).__name__ == "RemoteProtocolError"), None)

@@ -11,8 +11,16 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from desktop_agent.providers.transport.broken_lines import PROXY_SIGN_IN, proxy_wants_sign_in
-from desktop_agent.providers.transport.json_text import dumps, is_array, is_object, loads, mended, object_in, objects_in
+from desktop_agent.providers.transport.broken_lines import PROXY_AUTH_REQUIRED, proxy_auth_error
+from desktop_agent.providers.transport.json_text import (
+    dumps,
+    is_array,
+    is_object,
+    loads,
+    object_in,
+    objects_in,
+    repair_text,
+)
 from desktop_agent.providers.transport.sse import SseDecoder
 from desktop_agent.vocabulary.errors import (
     AuthenticationFailed,
@@ -35,13 +43,13 @@ from desktop_agent.vocabulary.errors import (
 
 MESSAGE_LIMIT = 1000
 DETAIL_LIMIT = 4000
-_LONGEST_ID = 200
+_MAX_ID_LENGTH = 200
 
 # Our word for Google's QuotaFailure of a quota that is counted by the day: waiting a minute does not help.
 _DAILY_QUOTA = "quota_per_day"
 
 # Rows are tried in order; the first whose word stands anywhere in the body's codes, types and reasons wins.
-_SPECIFIC: tuple[tuple[type[ProviderError], frozenset[str]], ...] = (
+_SPECIFIC_WORDS: tuple[tuple[type[ProviderError], frozenset[str]], ...] = (
     (ToolUseFailed, frozenset({"tool_use_failed"})),
     (
         ContextLengthExceeded,
@@ -147,7 +155,7 @@ _SPECIFIC: tuple[tuple[type[ProviderError], frozenset[str]], ...] = (
 )
 # Z.AI and BigModel name their errors by a number and nothing else (docs.z.ai/api-reference/api-code). Elsewhere the
 # same numbers mean other things, and stand beside a word: with Mistral 1300 is a limit of rate.
-_NUMBERS: dict[str, type[ProviderError]] = {
+_ZAI_CODES: dict[str, type[ProviderError]] = {
     **dict.fromkeys(("1000", "1001", "1002", "1003", "1004"), AuthenticationFailed),
     **dict.fromkeys(("1113", "1304", "1308", "1309", "1310"), QuotaExhausted),
     **dict.fromkeys(("1110", "1112", "1121", "1220", "1311"), PermissionRefused),
@@ -159,7 +167,7 @@ _NUMBERS: dict[str, type[ProviderError]] = {
     "1312": Overloaded,
 }
 # platform.minimax.io/docs/api-reference/errorcode, by words that others use.
-_MINIMAX = {1002: "rate_limit_exceeded", 1004: "invalid_api_key", 1008: "insufficient_quota"}
+_MINIMAX_CODES = {1002: "rate_limit_exceeded", 1004: "invalid_api_key", 1008: "insufficient_quota"}
 # A Responses stream that failed says only this about what was sent (openai SDK, ResponseError.code).
 _REFUSED_INPUT = frozenset(
     {
@@ -184,7 +192,7 @@ _REFUSED_INPUT = frozenset(
         "image_file_not_found",
     }
 )
-_GENERAL: tuple[tuple[type[ProviderError], frozenset[str]], ...] = (
+_GENERAL_WORDS: tuple[tuple[type[ProviderError], frozenset[str]], ...] = (
     (
         InvalidRequest,
         frozenset({"invalid_request_error", "invalid_argument", "failed_precondition", "badrequesterror"}),
@@ -223,18 +231,18 @@ _BY_STATUS: dict[int, type[ProviderError]] = {
     599: TimedOut,
 }
 _RETRY_STATUSES = frozenset({408, 409, 429})
-_MESSAGES = ("message", "msg", "status_msg", "errmsg", "error_msg")
+_MESSAGE_FIELDS = ("message", "msg", "status_msg", "errmsg", "error_msg")
 # Beside one of these stands an answer, or an event with a type of its own.
-_OF_AN_ANSWER = ("choices", "candidates", "type", "object", "output", "content", "delta", "usageMetadata")
+_RESPONSE_FIELDS = ("choices", "candidates", "type", "object", "output", "content", "delta", "usageMetadata")
 _REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-generation-id", "x-goog-request-id", "apim-request-id")
-_NEVER_AGAIN = (QuotaExhausted, AuthenticationFailed, PermissionRefused, ContextLengthExceeded, UnreadableAnswer)
+_NOT_RETRYABLE = (QuotaExhausted, AuthenticationFailed, PermissionRefused, ContextLengthExceeded, UnreadableAnswer)
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _FIELD_OF_A_STREAM = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry)?:")
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ErrorBody:
     """What a body says, before it becomes an error. `param` is the field that it complains about, if it says so."""
 
     message: str = ""
@@ -245,27 +253,27 @@ class Refusal:
     request_id: str | None = None
 
 
-def from_answer(status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
+def error_from_status(status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
     """The error for an HTTP answer of 400 or above; `headers` have lower-case names."""
-    if status == PROXY_SIGN_IN:
-        return proxy_wants_sign_in()
-    refusal = read_body(body)
+    if status == PROXY_AUTH_REQUIRED:
+        return proxy_auth_error()
+    refusal = parse_error_body(body)
     message = refusal.message or _plain_text(body) or f"HTTP {status}"
-    kind = _kind(refusal.words, status)
+    kind = _error_class(refusal.words, status)
     return kind(
         message[:MESSAGE_LIMIT],
         status=status,
         retry_after=retry_after(headers) if refusal.retry_after is None else refusal.retry_after,
-        retryable=_worth_retrying(kind, status, headers.get("x-should-retry", "")),
+        retryable=_is_retryable(kind, status, headers.get("x-should-retry", "")),
         request_id=request_id(headers) or refusal.request_id,
-        detail=f"HTTP {status}\n{mended(body[:DETAIL_LIMIT].decode('utf-8', 'replace'))}".strip(),
+        detail=f"HTTP {status}\n{repair_text(body[:DETAIL_LIMIT].decode('utf-8', 'replace'))}".strip(),
     )
 
 
-def from_stream(data: Any, headers: Mapping[str, str]) -> ProviderError:
+def error_from_stream(data: Any, headers: Mapping[str, str]) -> ProviderError:
     """The error for an object that came in the middle of a stream of status 200."""
-    refusal = read(data)
-    kind = _kind(refusal.words, refusal.code)
+    refusal = parse_error(data)
+    kind = _error_class(refusal.words, refusal.code)
     return kind(
         (refusal.message or "the stream carried an error without a message")[:MESSAGE_LIMIT],
         status=refusal.code,
@@ -275,10 +283,10 @@ def from_stream(data: Any, headers: Mapping[str, str]) -> ProviderError:
     )
 
 
-def is_error(error: Any) -> bool:
+def has_error(error: Any) -> bool:
     """Whether what stands under `error` says anything: gateways write one of zeros and empty words beside text."""
     if is_object(error) or is_array(error):
-        return any(map(is_error, error.values() if is_object(error) else error))
+        return any(map(has_error, error.values() if is_object(error) else error))
     return bool(error)
 
 
@@ -290,60 +298,60 @@ def is_bare_error(data: Any) -> bool:
     """
     if not is_object(data):
         return False
-    for name in _OF_AN_ANSWER:  # no generator: this is asked of every piece of an answer
+    for name in _RESPONSE_FIELDS:  # no generator: this is asked of every piece of an answer
         if data.get(name):
             return False
-    if is_error(object_in(data, "base_resp").get("status_code")) or is_error(data.get("errors")):
+    if has_error(object_in(data, "base_resp").get("status_code")) or has_error(data.get("errors")):
         return True
-    return data.get("success") is False or any(data.get(n) and isinstance(data[n], str) for n in _MESSAGES)
+    return data.get("success") is False or any(data.get(n) and isinstance(data[n], str) for n in _MESSAGE_FIELDS)
 
 
-def in_place_of_models(body: bytes) -> ProviderError:
+def error_from_listing(body: bytes) -> ProviderError:
     """For a success that lists no models: what it says, in whatever shape an error has, or that nobody can read it."""
     try:
         data = loads(body)
     except ValueError:
         data = None
     said: Any = data[0] if is_array(data) and data else data
-    if is_object(said) and is_error(said.get("error")):
-        return from_stream(said, {})
+    if is_object(said) and has_error(said.get("error")):
+        return error_from_stream(said, {})
     if is_object(said) and (
         "error" in (said.get("object"), said.get("type")) or said.get("detail") or is_bare_error(said)
     ):
-        error = from_stream(said, {})
+        error = error_from_stream(said, {})
         if type(error) is not ServerFailed or error.status is not None:
             return error
         # It may be how a server says that it has no listing.
         return UnreadableAnswer(error.message, detail=error.detail)
-    return not_a_model_server({}, body[:200].decode("utf-8", "replace"))
+    return not_a_model_server_error({}, body[:200].decode("utf-8", "replace"))
 
 
-def named_words(error: ProviderError) -> frozenset[str]:
+def error_words(error: ProviderError) -> frozenset[str]:
     """Every word of the server's message, and the field that it named as `param`."""
     param = re.search(r'"param"\s*:\s*"([^"]+)"', error.detail)
     return frozenset(re.findall(r"\w+", f"{error.message} {param[1] if param else ''}"))
 
 
-def not_a_model_server(headers: Mapping[str, str], start: str) -> UnreadableAnswer:
+def not_a_model_server_error(headers: Mapping[str, str], start: str) -> UnreadableAnswer:
     """For a success that is no event stream and no JSON: a login page, a proxy's greeting."""
     if "html" in headers.get("content-type", "") or start.lstrip()[:1] == "<":
         return UnreadableAnswer("it sent a web page", detail=start[:200])
     return UnreadableAnswer("it sent text that no model server sends", detail=start[:200])
 
 
-def redirected(status: int, target_host: str) -> UnreadableAnswer:
+def redirect_error(status: int, target_host: str) -> UnreadableAnswer:
     """For a 3xx: the key is not carried to another address."""
     where = f"it points to another address, at {target_host}" if target_host else "it points to another address"
     remedy = "If you trust that address, use it as this server's base URL."
     return UnreadableAnswer(where, status=status, retryable=False, remedy=remedy)
 
 
-def begins_a_stream(body: bytes) -> bool:
+def starts_event_stream(body: bytes) -> bool:
     """Whether bytes begin like an event stream, however they are labelled."""
     return _FIELD_OF_A_STREAM.match(body) is not None
 
 
-def may_begin_a_stream(body: bytes) -> bool:
+def may_start_event_stream(body: bytes) -> bool:
     """Whether too little came to say whether an event stream begins."""
     start = body.lstrip()
     return any(mark.startswith(start.removeprefix(_BYTE_ORDER_MARK)) for mark in _FIELDS) or (
@@ -351,49 +359,51 @@ def may_begin_a_stream(body: bytes) -> bool:
     )
 
 
-def read_body(body: bytes) -> Refusal:
+def parse_error_body(body: bytes) -> ErrorBody:
     """The same for bytes; a body that is neither JSON nor an event stream says nothing."""
-    if begins_a_stream(body):
+    if starts_event_stream(body):
         decoder = SseDecoder()
         frames = [*decoder.feed(body), *decoder.finish()]
-        return next((read(data) for _, data in frames if is_object(data)), Refusal())
+        return next((parse_error(data) for _, data in frames if is_object(data)), ErrorBody())
     try:
-        return read(loads(body)) if body.strip() else Refusal()
+        return parse_error(loads(body)) if body.strip() else ErrorBody()
     except ValueError:
-        return Refusal()
+        return ErrorBody()
 
 
-def read(data: Any) -> Refusal:
+def parse_error(data: Any) -> ErrorBody:
     """Find message, words and code in any of the shapes that servers use."""
     if is_array(data):
-        return read(data[0]) if data else Refusal()
+        return parse_error(data[0]) if data else ErrorBody()
     if isinstance(data, str):
-        return Refusal(message=mended(data))
+        return ErrorBody(message=repair_text(data))
     if not is_object(data):
-        return Refusal()
+        return ErrorBody()
     # Gateways forward Anthropic's body, which names the request, but not its headers.
     named = data.get("request_id")
-    found = _said(data)
-    return replace(found, request_id=mended(named[:_LONGEST_ID])) if isinstance(named, str) and named else found
+    found = _find_error(data)
+    return replace(found, request_id=repair_text(named[:_MAX_ID_LENGTH])) if isinstance(named, str) and named else found
 
 
-def _said(data: dict[str, Any]) -> Refusal:
+def _find_error(data: dict[str, Any]) -> ErrorBody:
     error = data.get("error")
     if (is_object(error) or is_array(error)) and error:
-        inner = read(error)
-        return inner if inner.message else _flat(data, inner)
+        inner = parse_error(error)
+        return inner if inner.message else _parse_flat(data, inner)
     if isinstance(error, str) and error:
-        return _flat({**data, "message": error}, Refusal())
+        return _parse_flat({**data, "message": error}, ErrorBody())
     others = objects_in(data, "errors")
-    return _flat(data, _flat(others[0], Refusal()) if others else _minimax(object_in(data, "base_resp")))
+    return _parse_flat(
+        data, _parse_flat(others[0], ErrorBody()) if others else _parse_minimax(object_in(data, "base_resp"))
+    )
 
 
-def _minimax(status: dict[str, Any]) -> Refusal:
+def _parse_minimax(status: dict[str, Any]) -> ErrorBody:
     code = status.get("status_code")
-    return _flat({**status, "code": _MINIMAX.get(code) if isinstance(code, int) else None}, Refusal())
+    return _parse_flat({**status, "code": _MINIMAX_CODES.get(code) if isinstance(code, int) else None}, ErrorBody())
 
 
-def _flat(data: dict[str, Any], inner: Refusal) -> Refusal:
+def _parse_flat(data: dict[str, Any], inner: ErrorBody) -> ErrorBody:
     """One level: {message, type, code, status, param, detail, details}."""
     reasons = objects_in(data, "details")
     # Anthropic's finer word stands beside its general one.
@@ -405,24 +415,26 @@ def _flat(data: dict[str, Any], inner: Refusal) -> Refusal:
         *(reason.get("reason") for reason in reasons),
         finer,
     ]
-    message = next(filter(None, map(data.get, _MESSAGES)), None) or _detail(data.get("detail"))
+    message = next(filter(None, map(data.get, _MESSAGE_FIELDS)), None) or _fastapi_detail(data.get("detail"))
     param = data.get("param")
-    return Refusal(
-        message=mended(message if isinstance(message, str) else dumps(message).decode()) if message else inner.message,
-        words=inner.words | {word.lower() for word in named if isinstance(word, str)} | _daily(reasons),
-        code=_number(data.get("code")) or _number(data.get("status")) or inner.code,
+    return ErrorBody(
+        message=repair_text(message if isinstance(message, str) else dumps(message).decode())
+        if message
+        else inner.message,
+        words=inner.words | {word.lower() for word in named if isinstance(word, str)} | _daily_quota_words(reasons),
+        code=_http_status(data.get("code")) or _http_status(data.get("status")) or inner.code,
         param=param if isinstance(param, str) else "",
         retry_after=next(filter(None, (_duration(reason.get("retryDelay")) for reason in reasons)), None),
     )
 
 
-def _daily(reasons: list[dict[str, Any]]) -> set[str]:
+def _daily_quota_words(reasons: list[dict[str, Any]]) -> set[str]:
     """google.rpc.QuotaFailure names its quotas by id, such as GenerateRequestsPerDayPerProjectPerModel."""
     ids = [str(each.get("quotaId")) for reason in reasons for each in objects_in(reason, "violations")]
     return {_DAILY_QUOTA} if any("PerDay" in each for each in ids) else set()
 
 
-def _detail(detail: Any) -> Any:
+def _fastapi_detail(detail: Any) -> Any:
     """FastAPI's shape: a sentence, or a list of {loc, msg}."""
     if not is_array(detail):
         return detail
@@ -434,30 +446,30 @@ def _detail(detail: Any) -> Any:
     return "; ".join(lines) or None
 
 
-def _number(value: Any) -> int | None:
+def _http_status(value: Any) -> int | None:
     """An HTTP status written as a number or as digits."""
     if isinstance(value, str) and value.isdecimal() and len(value) == 3:
         value = int(value)
     return value if isinstance(value, int) and 400 <= value <= 599 else None
 
 
-def _kind(words: Iterable[str], status: int | None) -> type[ProviderError]:
+def _error_class(words: Iterable[str], status: int | None) -> type[ProviderError]:
     said = frozenset(words)
-    if len(said) == 1 and (numbered := _NUMBERS.get(next(iter(said)))) is not None:
+    if len(said) == 1 and (numbered := _ZAI_CODES.get(next(iter(said)))) is not None:
         return numbered
-    for kind, row in _SPECIFIC:
+    for kind, row in _SPECIFIC_WORDS:
         if said & row:
             return kind
     if status is not None:
         return _BY_STATUS.get(status, InvalidRequest if status < 500 else ServerFailed)
-    for kind, row in _GENERAL:
+    for kind, row in _GENERAL_WORDS:
         if said & row:
             return kind
     return ServerFailed
 
 
-def _worth_retrying(kind: type[ProviderError], status: int, asked: str) -> bool:
-    if issubclass(kind, _NEVER_AGAIN) or (kind is InvalidRequest and status >= 500):
+def _is_retryable(kind: type[ProviderError], status: int, asked: str) -> bool:
+    if issubclass(kind, _NOT_RETRYABLE) or (kind is InvalidRequest and status >= 500):
         return False
     if asked.lower() in ("true", "false"):
         return asked.lower() == "true"
@@ -466,7 +478,7 @@ def _worth_retrying(kind: type[ProviderError], status: int, asked: str) -> bool:
 
 def _plain_text(body: bytes) -> str:
     """A short sentence that a server sent without any JSON; web pages say nothing that a person wants to read."""
-    text = mended(body[:400].decode("utf-8", "replace")).strip()
+    text = repair_text(body[:400].decode("utf-8", "replace")).strip()
     return "" if not text or text[0] in "<{[" or len(text) > 200 else " ".join(text.split())
 
 

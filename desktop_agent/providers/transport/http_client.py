@@ -14,24 +14,24 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
-from desktop_agent.network.inflating import inflated
+from desktop_agent.network.inflating import decompress
 from desktop_agent.providers.transport import broken_lines, failures
 from desktop_agent.vocabulary.errors import AgentError, TimedOut, TooLarge, Truncated, UnreadableAnswer, WrongUse
-from desktop_agent.vocabulary.requests import FIRST_EVENT, HEADERS, Timeouts
+from desktop_agent.vocabulary.requests import FIRST_EVENT_TIMEOUT, HEADERS_TIMEOUT, Timeouts
 
 if TYPE_CHECKING:
     import httpx
 
-    from desktop_agent.providers.transport.chunked_body import Body
+    from desktop_agent.providers.transport.chunked_body import ResponseBody
 
 ERROR_BODY_LIMIT = 64 * 1024
-REFUSAL_PATIENCE = 10.0
+ERROR_BODY_TIMEOUT = 10.0
 # Shorter ones are words that stand in for a key, such as “ollama” or “lm-studio”.
-_SHORTEST_REAL_KEY = 10
+_MIN_KEY_LENGTH = 10
 # Seconds to the first event, and from one piece of an answer to the next, however often a server shows signs of life.
 # What is known to do so for longest, DeepSeek under load, gives up after ten minutes
 # (https://api-docs.deepseek.com/quick_start/rate_limit).
-LONGEST_QUIET = 3600.0
+MAX_QUIET_SECONDS = 3600.0
 LISTING_LIMIT = 16 * 1024 * 1024
 
 
@@ -54,13 +54,13 @@ class SecretHeader:
         """`Authorization: Bearer …` (RFC 6750)."""
         return cls("Authorization", key, "Bearer ")
 
-    def removed_from(self, body: bytes) -> bytes:
+    def redact(self, body: bytes) -> bytes:
         """What a server wrote about a call, without the key, should it have echoed it, plain or with JSON's escapes.
 
         Short keys stay: they are dummies, and words that an error may say. Never for the stream of an answer: a model
         may say what is written like the key, and the bytes may be cut within it.
         """
-        if len(self.value) < _SHORTEST_REAL_KEY:
+        if len(self.value) < _MIN_KEY_LENGTH:
             return body
         letters = self.value.get_secret_value().encode()
         # Escapes may be escaped once more, where an error quotes another one's body.
@@ -74,7 +74,7 @@ def _plain_or_escaped(letter: int) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class HttpCall:
+class HttpRequest:
     """One request. `body` is JSON in bytes; GET without one, POST with one, unless `method` says otherwise."""
 
     url: str
@@ -92,38 +92,38 @@ class HttpCall:
         port = parts.port or (443 if parts.scheme == "https" else 80)
         return f"{parts.hostname}:{port}"
 
-    def without_key(self, text: str) -> str:
+    def redact_key(self, text: str) -> str:
         """What a server wrote about this call, without the key (SecretHeader.removed_from)."""
         if self.secret is None:
             return text
-        return self.secret.removed_from(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+        return self.secret.redact(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
-class HttpAnswer:
+class HttpResponse:
     """An answer whose head has come. Closing it closes the connection unless the body was read to its end."""
 
-    def __init__(self, response: "httpx.Response", call: HttpCall, deadline: float | None) -> None:
-        from desktop_agent.providers.transport.routes import STREAM
+    def __init__(self, response: "httpx.Response", call: HttpRequest, deadline: float | None) -> None:
+        from desktop_agent.providers.transport.routes import STREAM_EXTENSION
 
         self.status = response.status_code
         # A proxy may repeat the key, and the request's id is stored with the answer and told with errors.
-        self.headers = {name.lower(): call.without_key(value) for name, value in response.headers.items()}
+        self.headers = {name.lower(): call.redact_key(value) for name, value in response.headers.items()}
         self._response = response
         # The transport's own bytes: the library's layers only cost, and would inflate without a bound.
-        self._stream = cast("Body", response.extensions[STREAM])
+        self._stream = cast("ResponseBody", response.extensions[STREAM_EXTENSION])
         self._stream.limits.silence = call.timeouts.idle
         self._raw = aiter(self._stream)
         encoding = self.headers.get("content-encoding", "").strip().lower()
-        self._plain = None if encoding in ("", "identity") else inflated(self._raw, encoding)
+        self._plain = None if encoding in ("", "identity") else decompress(self._raw, encoding)
         self._source: AsyncIterator[bytes] = self._plain or self._raw
         self._seen: list[bytes] = []
         self._call = call
         self._deadline = deadline
         self._closing: asyncio.Task[None] | None = None
 
-    def without_key(self, text: str) -> str:
+    def redact_key(self, text: str) -> str:
         """The same text; a key that the server echoed is taken out."""
-        return self._call.without_key(text)
+        return self._call.redact_key(text)
 
     async def peek(self) -> bytes:
         """The next piece of the body, which stays in it: `body` begins with all that was seen. Empty where none comes
@@ -131,7 +131,7 @@ class HttpAnswer:
         import httpx
 
         with suppress(httpx.HTTPError, TimeoutError, UnreadableAnswer, StopAsyncIteration):
-            async with asyncio.timeout(REFUSAL_PATIENCE):
+            async with asyncio.timeout(ERROR_BODY_TIMEOUT):
                 self._seen.append(await anext(self._source))
                 return self._seen[-1]
         return b""
@@ -145,41 +145,41 @@ class HttpAnswer:
         """
         import httpx
 
-        again = _after(self._seen, self._source) if self._seen else None
+        again = _prepend(self._seen, self._source) if self._seen else None
         source = again or self._source
         failure: AgentError | None = None
         try:
-            yield source if self._deadline is None else _within(source, self._deadline)
+            yield source if self._deadline is None else _until_deadline(source, self._deadline)
         except httpx.HTTPError as error:
-            failure = broken_lines.from_reading(error, self._call.where, self._stream.limits)
+            failure = broken_lines.error_from_read(error, self._call.where, self._stream.limits)
         except TimeoutError:
-            failure = _total_exceeded(self._call)
+            failure = _total_timeout(self._call)
         finally:
             await self.aclose()
             if again is not None:
                 await again.aclose()
             if self._plain is not None:
                 await self._plain.aclose()
-            await _unwound(self._raw)
+            await _drain(self._raw)
         if failure is not None:
             raise failure
 
     def wait_for_first_event(self) -> None:
-        """From now on the limits of the first event hold, until `hear_event`: one of silence, and LONGEST_QUIET."""
-        self._stream.limits.silence = self._call.timeouts.for_start(slow=False).first_event or FIRST_EVENT
-        self.hear_sign_of_life()
+        """From now on the limits of the first event hold, until `on_event`: one of silence, and LONGEST_QUIET."""
+        self._stream.limits.silence = self._call.timeouts.for_start(slow=False).first_event or FIRST_EVENT_TIMEOUT
+        self.on_keepalive()
 
-    def hear_event(self) -> None:
+    def on_event(self) -> None:
         """A piece of the answer has come: the limit of silence within an answer holds."""
         limits = self._stream.limits
         limits.silence, limits.until = self._call.timeouts.idle, None
 
-    def hear_sign_of_life(self) -> None:
-        """Nothing of the answer has come: from the first such moment on LONGEST_QUIET holds, until `hear_event`."""
+    def on_keepalive(self) -> None:
+        """Nothing of the answer has come: from the first such moment on LONGEST_QUIET holds, until `on_event`."""
         limits = self._stream.limits
         if limits.until is None:
             # Who set a longer limit means it.
-            limits.until = asyncio.get_running_loop().time() + max(LONGEST_QUIET, 2 * limits.silence)
+            limits.until = asyncio.get_running_loop().time() + max(MAX_QUIET_SECONDS, 2 * limits.silence)
 
     async def read(self, limit: int) -> bytes:
         """The body up to `limit` bytes; what lies beyond is not fetched. Raises like `body`."""
@@ -213,53 +213,53 @@ class HttpClient:
         self._client: httpx.AsyncClient | None = None
         self._opening = asyncio.Lock()
 
-    async def open(self, call: HttpCall) -> HttpAnswer:
+    async def open(self, call: HttpRequest) -> HttpResponse:
         """Send and wait for the head of the answer; a status of 400 or above is the caller's to read.
 
         Raises ConnectionFailed, TimedOut, WrongUse, and UnreadableAnswer for a redirect.
         """
         import httpx
 
-        client = await self._opened()
+        client = await self._get_client()
         limits = call.timeouts.for_start(slow=False)
         deadline = None if limits.total is None else asyncio.get_running_loop().time() + limits.total
-        sending = _Sending(limits.headers or HEADERS)
+        sending = _RequestProgress(limits.headers or HEADERS_TIMEOUT)
         failure: AgentError
         try:
             async with asyncio.timeout_at(deadline) as sending.timer:
                 response = await client.send(
-                    _request(client, call, limits, sending.done),
+                    _build_request(client, call, limits, sending.done),
                     stream=True,
                     auth=_signer(call.secret),
                     follow_redirects=False,
                 )
         except TimeoutError:
-            failure = _headers_missing(call.where, limits) if sending.limits_headers else _total_exceeded(call)
+            failure = _headers_timeout(call.where, limits) if sending.limits_headers else _total_timeout(call)
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            failure = broken_lines.from_connecting(error, call.where, limits, is_sent=sending.is_done)
+            failure = broken_lines.error_from_connect(error, call.where, limits, is_sent=sending.is_done)
         else:
-            answer = HttpAnswer(response, call, deadline)
+            answer = HttpResponse(response, call, deadline)
             if not 300 <= answer.status < 400:
                 return answer
             await answer.aclose()
             target = urlsplit(answer.headers.get("location", "")).hostname or ""
-            failure = failures.redirected(answer.status, target or call.where)
+            failure = failures.redirect_error(answer.status, target or call.where)
         raise failure
 
-    async def exchange(self, call: HttpCall, limit: int = LISTING_LIMIT) -> bytes:
+    async def exchange(self, call: HttpRequest, limit: int = LISTING_LIMIT) -> bytes:
         """Ask and read the whole answer, without the key. Raises what status and body mean, and like `open`."""
         answer = await self.open(call)
         if answer.status >= 400:
-            raise await refusal(answer, call)
+            raise await error_from_response(answer, call)
         body = await answer.read(limit + 1)
         if len(body) > limit:
             raise TooLarge(f"the answer is larger than {limit // (1024 * 1024)} MB", retryable=False)
         # Whoever reads it makes errors of it.
-        return body if call.secret is None else call.secret.removed_from(body)
+        return body if call.secret is None else call.secret.redact(body)
 
     async def warm_up(self) -> None:
         """Import and open the pool now, so that the first question does not pay for it."""
-        await self._opened()
+        await self._get_client()
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -267,7 +267,7 @@ class HttpClient:
         if client is not None:
             await client.aclose()
 
-    async def _opened(self) -> "httpx.AsyncClient":
+    async def _get_client(self) -> "httpx.AsyncClient":
         async with self._opening:
             if self._client is None:
                 # Importing and loading certificates take tens of milliseconds: not on the loop.
@@ -277,29 +277,29 @@ class HttpClient:
             return self._client
 
 
-async def refusal(answer: HttpAnswer, call: HttpCall) -> AgentError:
+async def error_from_response(answer: HttpResponse, call: HttpRequest) -> AgentError:
     """The error that an answer of 400 or above means; reads at most 64 KB of it, for 10 seconds, without the key."""
     came = bytearray()
     # A body that breaks off, or is held open, says what it says up to there.
     with suppress(Truncated, TimedOut, UnreadableAnswer, TimeoutError):
-        async with asyncio.timeout(REFUSAL_PATIENCE), answer.body() as chunks:
+        async with asyncio.timeout(ERROR_BODY_TIMEOUT), answer.body() as chunks:
             async for chunk in chunks:
                 came += chunk
                 if len(came) >= ERROR_BODY_LIMIT:
                     break
     body = bytes(came[:ERROR_BODY_LIMIT])
     if call.secret is not None:
-        body = call.secret.removed_from(body)
-    return failures.from_answer(answer.status, answer.headers, body)
+        body = call.secret.redact(body)
+    return failures.error_from_status(answer.status, answer.headers, body)
 
 
 def _make_client() -> "httpx.AsyncClient":
-    from desktop_agent.providers.transport.routes import make_client
+    from desktop_agent.providers.transport.routes import create_client
 
-    return make_client()
+    return create_client()
 
 
-class _Sending:
+class _RequestProgress:
     """A request on its way out. Once it is out, `timer` runs only as long as the server may take to the headers."""
 
     timer: asyncio.Timeout
@@ -318,12 +318,12 @@ class _Sending:
             self.timer.reschedule(until)
 
 
-def _request(
-    client: "httpx.AsyncClient", call: HttpCall, limits: Timeouts, on_sent: Callable[[], None]
+def _build_request(
+    client: "httpx.AsyncClient", call: HttpRequest, limits: Timeouts, on_sent: Callable[[], None]
 ) -> "httpx.Request":
     import httpx
 
-    from desktop_agent.providers.transport.routes import Upload
+    from desktop_agent.providers.transport.routes import UploadStream
 
     headers = {"Accept": call.accept, "Accept-Encoding": "identity", **call.headers}
     if call.body is not None:
@@ -337,7 +337,7 @@ def _request(
         headers=headers,
         timeout=httpx.Timeout(limits.idle, connect=limits.connect, read=longest),
     )
-    request.stream = Upload(call.body or b"", on_sent)
+    request.stream = UploadStream(call.body or b"", on_sent)
     return request
 
 
@@ -352,7 +352,7 @@ def _signer(secret: SecretHeader | None) -> "Callable[[httpx.Request], httpx.Req
     return sign
 
 
-async def _after(seen: list[bytes], source: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+async def _prepend(seen: list[bytes], source: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
     """What was looked at already, and then the rest."""
     for chunk in seen:
         yield chunk
@@ -360,7 +360,7 @@ async def _after(seen: list[bytes], source: AsyncIterator[bytes]) -> AsyncGenera
         yield chunk
 
 
-async def _within(source: AsyncIterator[bytes], deadline: float) -> AsyncGenerator[bytes, None]:
+async def _until_deadline(source: AsyncIterator[bytes], deadline: float) -> AsyncGenerator[bytes, None]:
     """The same chunks until the deadline of the loop's clock. Raises TimeoutError."""
     while True:
         # The limit surrounds only the waiting, never the consumer between two chunks.
@@ -372,7 +372,7 @@ async def _within(source: AsyncIterator[bytes], deadline: float) -> AsyncGenerat
         yield chunk
 
 
-async def _unwound(source: AsyncIterator[bytes]) -> None:
+async def _drain(source: AsyncIterator[bytes]) -> None:
     """Run the library's nested generators to their end. The connection is closed, so they fail at the next read;
     left alone, each would be finished by the garbage collector in a task of its own."""
     import httpx
@@ -382,10 +382,10 @@ async def _unwound(source: AsyncIterator[bytes]) -> None:
             pass
 
 
-def _total_exceeded(call: HttpCall) -> TimedOut:
+def _total_timeout(call: HttpRequest) -> TimedOut:
     message = f"the answer of {call.where} was not finished within {call.timeouts.total:g} seconds"
     return TimedOut.after_sending(message)
 
 
-def _headers_missing(where: str, limits: Timeouts) -> TimedOut:
+def _headers_timeout(where: str, limits: Timeouts) -> TimedOut:
     return TimedOut.after_sending(f"{where} did not begin to answer within {limits.headers:g} seconds")

@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 
 import orjson
 
-DEEPEST = 100
+MAX_DEPTH = 100
 """Levels of nesting that are taken in. Every reader and writer down to the disk can carry twice as many."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -53,10 +53,10 @@ def loads(data: bytes) -> Any:
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
-        return loads_leniently(data.decode("utf-8", "replace"))
+        return loads_lenient(data.decode("utf-8", "replace"))
 
 
-def loads_leniently(text: str) -> Any:
+def loads_lenient(text: str) -> Any:
     """The forgiving reader alone: exact integers of any size up to Python's own limit. Raises ValueError."""
     try:
         return json.loads(text, strict=False, parse_constant=_no_constant)
@@ -73,10 +73,10 @@ def loads_object(text: str) -> dict[str, Any] | None:
         value = json.loads(text, strict=False, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         return None
-    return mended_json(value) if is_object(value) and not _is_too_deep(value) else None
+    return repair_json(value) if is_object(value) and not _is_too_deep(value) else None
 
 
-def is_strict(text: str) -> bool:
+def is_strict_json(text: str) -> bool:
     """Whether every reader can read it: no raw control characters, no lone surrogates, no trailing text."""
     try:
         orjson.loads(text)
@@ -90,25 +90,27 @@ def dumps(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
     except TypeError:
-        clean = mended_json(value)
+        clean = repair_json(value)
         return json.dumps(clean, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def mended(text: str) -> str:
+def repair_text(text: str) -> str:
     """The same text with pairs joined and lone surrogates replaced by U+FFFD. Cheap when there are none."""
     if text.isascii() or not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def mended_json(value: Any, levels: int = DEEPEST) -> Any:
+def repair_json(value: Any, levels: int = MAX_DEPTH) -> Any:
     """The same for every string inside; NaN, infinities and what is nested too deep become null."""
     if isinstance(value, str):
-        return mended(value)
+        return repair_text(value)
     if is_object(value):
-        return None if not levels else {mended(key): mended_json(member, levels - 1) for key, member in value.items()}
+        return (
+            None if not levels else {repair_text(key): repair_json(member, levels - 1) for key, member in value.items()}
+        )
     if is_array(value):
-        return None if not levels else [mended_json(entry, levels - 1) for entry in value]
+        return None if not levels else [repair_json(entry, levels - 1) for entry in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
@@ -136,17 +138,17 @@ class SurrogateJoiner:
         if "\ud800" <= piece[-1:] <= "\udbff":
             self._half = piece[-1]
             piece = piece[:-1]
-        return mended(piece)
+        return repair_text(piece)
 
     def flush(self) -> str:
         """What still waited."""
-        rest, self._half = mended(self._half), ""
+        rest, self._half = repair_text(self._half), ""
         return rest
 
 
 def _is_too_deep(value: Any) -> bool:
     level: list[Any] = [value]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         inner = [member for each in level for member in (each.values() if is_object(each) else each)]
         level = [each for each in inner if isinstance(each, (dict, list))]
         if not level:

@@ -8,17 +8,17 @@ from typing import cast
 
 import httpx
 
-from desktop_agent.network.handshakes import with_closed_handshakes
-from desktop_agent.providers.transport.chunked_body import OrdinaryBody, quick_body
+from desktop_agent.network.handshakes import close_failed_handshakes
+from desktop_agent.providers.transport.chunked_body import HttpxBody, fast_body
 from desktop_agent.vocabulary.endpoints import is_loopback
 from desktop_agent.vocabulary.errors import ConnectionFailed
 
-_TALKATIVE = ("httpcore", "httpx")
-STREAM = "desktop_agent.stream"
-_POOL = httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=60.0)
+_NOISY_LOGGERS = ("httpcore", "httpx")
+STREAM_EXTENSION = "desktop_agent.stream"
+_POOL_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=60.0)
 
 
-class Routes(httpx.AsyncBaseTransport):
+class RoutingTransport(httpx.AsyncBaseTransport):
     """Direct for loopback and for hosts that the proxy settings except; otherwise by the proxy of the scheme.
 
     Proxies come from the environment, or from the system's settings on macOS and Windows.
@@ -26,8 +26,8 @@ class Routes(httpx.AsyncBaseTransport):
 
     def __init__(self) -> None:
         context = httpx.create_ssl_context()
-        self._direct = with_closed_handshakes(
-            httpx.AsyncHTTPTransport(verify=context, limits=_POOL, socket_options=_keep_alive_options())
+        self._direct = close_failed_handshakes(
+            httpx.AsyncHTTPTransport(verify=context, limits=_POOL_LIMITS, socket_options=_keep_alive_options())
         )
         self._proxied: dict[str, httpx.AsyncHTTPTransport] = {}
         self._unusable: dict[str, str] = {}
@@ -41,15 +41,15 @@ class Routes(httpx.AsyncBaseTransport):
             if kind not in ("http", "https"):
                 self._unusable[scheme] = kind
                 continue
-            self._proxied[scheme] = with_closed_handshakes(
-                httpx.AsyncHTTPTransport(verify=context, limits=_POOL, proxy=address)
+            self._proxied[scheme] = close_failed_handshakes(
+                httpx.AsyncHTTPTransport(verify=context, limits=_POOL_LIMITS, proxy=address)
             )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send by the right way. Raises ConnectionFailed for a kind of proxy that cannot be used."""
-        response = await self._way(request.url).handle_async_request(request)
+        response = await self._transport_for(request.url).handle_async_request(request)
         # The client wraps this stream once more, only to count time; whoever reads may leave that layer out.
-        response.extensions[STREAM] = quick_body(response) or OrdinaryBody(
+        response.extensions[STREAM_EXTENSION] = fast_body(response) or HttpxBody(
             cast("httpx.AsyncByteStream", response.stream)
         )
         return response
@@ -59,7 +59,7 @@ class Routes(httpx.AsyncBaseTransport):
         for transport in (self._direct, *self._proxied.values()):
             await transport.aclose()
 
-    def _way(self, url: httpx.URL) -> httpx.AsyncHTTPTransport:
+    def _transport_for(self, url: httpx.URL) -> httpx.AsyncHTTPTransport:
         proxied, unusable = self._proxied.get(url.scheme), self._unusable.get(url.scheme)
         if proxied is unusable is None or is_loopback(url.host) or urllib.request.proxy_bypass(url.host):
             return self._direct
@@ -69,7 +69,7 @@ class Routes(httpx.AsyncBaseTransport):
         return proxied
 
 
-class Upload(httpx.AsyncByteStream):
+class UploadStream(httpx.AsyncByteStream):
     """The body of a request, once; `on_sent` is called when the library has written all of it."""
 
     def __init__(self, body: bytes, on_sent: Callable[[], None]) -> None:
@@ -77,7 +77,7 @@ class Upload(httpx.AsyncByteStream):
         self._on_sent = on_sent
 
     # Not a generator: one that is left half-way is closed by the loop's hooks, and not every loop has them.
-    def __aiter__(self) -> "Upload":
+    def __aiter__(self) -> "UploadStream":
         return self
 
     async def __anext__(self) -> bytes:
@@ -88,14 +88,14 @@ class Upload(httpx.AsyncByteStream):
         return body
 
 
-def make_client() -> httpx.AsyncClient:
+def create_client() -> httpx.AsyncClient:
     """One pool for everything. Slow the first time (certificates): call it in a thread."""
-    for name in _TALKATIVE:
+    for name in _NOISY_LOGGERS:
         logger = logging.getLogger(name)
         if logger.level == logging.NOTSET:
             # They log heads of answers when everything is logged, and a server may put a key that it was sent in there.
             logger.setLevel(logging.INFO)
-    return httpx.AsyncClient(transport=Routes(), follow_redirects=False, trust_env=False)
+    return httpx.AsyncClient(transport=RoutingTransport(), follow_redirects=False, trust_env=False)
 
 
 def _keep_alive_options() -> list[tuple[int, int, int]]:

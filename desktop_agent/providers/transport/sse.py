@@ -14,14 +14,14 @@ from desktop_agent.providers.transport.json_text import is_object, loads
 from desktop_agent.vocabulary.errors import UnreadableAnswer
 
 DONE = object()
-"""The data of a `[DONE]` event."""
+"""The data of a `[CHECK_DONE]` event."""
 
 Frame = tuple[str, Any]
 """Name of the event (often empty) and its JSON, or DONE."""
 
-SIZE_LIMIT = 32 * 1024 * 1024
-_TINY = 64
-_LONGEST_STRANGE = 8192  # more than is shown: a key in it must be whole to be found
+MAX_EVENT_SIZE = 32 * 1024 * 1024
+_TINY_CHUNK = 64
+_MAX_UNEXPECTED_LINE = 8192  # more than is shown: a key in it must be whole to be found
 _LINE_COST = 48  # of a waiting line beside its bytes: else millions of empty ones would count nothing
 _BOM = b"\xef\xbb\xbf"
 # Possessive, and with an end that may be missing: a line full of quotes is read once, never tried again from each.
@@ -33,16 +33,16 @@ class SseDecoder:
     """Feed chunks as they come, then call `finish` once at the end of the body.
 
     `bad_events` counts events whose data was not JSON. `strange` is the first line that is no field of an event
-    stream, for telling a login page from a model; `is_page`: it came before any event and is a tag, so nothing behind
-    it counts. `frames` counts what was handed out. `broke_off`: the body ended in the middle of an event.
+    stream, for telling a login page from a model; `is_web_page`: it came before any event and is a tag, so nothing
+    behind it counts. `frames` counts what was handed out. `ended_mid_event`: the body ended in the middle of an event.
     """
 
-    def __init__(self, limit: int = SIZE_LIMIT) -> None:
+    def __init__(self, limit: int = MAX_EVENT_SIZE) -> None:
         self.bad_events = 0
         self.frames = 0
-        self.strange = ""
-        self.is_page = False
-        self.broke_off = False
+        self.unexpected_line = ""
+        self.is_web_page = False
+        self.ended_mid_event = False
         self._limit = limit
         self._waiting = bytearray()  # a line whose end has not come
         self._skip_lf = False
@@ -64,10 +64,10 @@ class SseDecoder:
         """
         if self._failure is not None:
             raise self._failure
-        if len(chunk) <= _TINY and b"\n" not in chunk and b"\r" not in chunk:
+        if len(chunk) <= _TINY_CHUNK and b"\n" not in chunk and b"\r" not in chunk:
             if chunk:
                 self._skip_lf = self._idle = False
-                self._wait_for_more(chunk)
+                self._buffer_piece(chunk)
             return []
         if self._idle and chunk.startswith(b"data: {") and chunk.find(b"\n") == len(chunk) - 2 and chunk[-1] == 10:
             # One event alone, as most servers send them. A raw CR is no part of it: that would be a line of its own.
@@ -84,7 +84,7 @@ class SseDecoder:
             if not self._out:
                 raise
             self._failure = error
-        frames = self._handed_out()
+        frames = self._take_frames()
         self._idle = not (self._waiting or self._data or self._name or self._bare or self._skip_lf)
         return frames
 
@@ -99,7 +99,7 @@ class SseDecoder:
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         cut = chunk.rfind(b"\n") + 1
         if not cut:
-            self._wait_for_more(chunk)
+            self._buffer_piece(chunk)
             return
         lines = chunk[:cut]
         if self._waiting:
@@ -107,7 +107,7 @@ class SseDecoder:
             self._waiting.clear()
         self._take_lines(lines)
         if cut < len(chunk):
-            self._wait_for_more(chunk[cut:])
+            self._buffer_piece(chunk[cut:])
 
     def finish(self, *, is_cut: bool = False) -> list[Frame]:
         """What the end of the body completes: an event without its blank line counts only if its data is whole.
@@ -120,31 +120,31 @@ class SseDecoder:
         line = bytes(self._waiting).strip()
         is_begun = bool(self._name) or line[:1] not in (b"", b":")
         if self._waiting:
-            self._line(bytes(self._waiting))
+            self._read_line(bytes(self._waiting))
             self._waiting.clear()
         if self._bare:
             self._close_bare()
         if self._data:
             self._dispatch()
-        self.broke_off = self.bad_events > bad_events or (is_begun and not self._out)
+        self.ended_mid_event = self.bad_events > bad_events or (is_begun and not self._out)
         if is_cut:
             self.bad_events = bad_events
-        return self._handed_out()
+        return self._take_frames()
 
-    def _handed_out(self) -> list[Frame]:
+    def _take_frames(self) -> list[Frame]:
         out = self._out
         if out:
             self._out = []
-            if self.is_page:
+            if self.is_web_page:
                 return []
             self.frames += len(out)
         return out
 
-    def _wait_for_more(self, piece: bytes) -> None:
+    def _buffer_piece(self, piece: bytes) -> None:
         self._waiting += piece
-        self._check(len(self._waiting))
+        self._check_size(len(self._waiting))
 
-    def _check(self, size: int) -> None:
+    def _check_size(self, size: int) -> None:
         if size > self._limit:
             raise UnreadableAnswer(f"one event is larger than {self._limit // (1024 * 1024)} MB", retryable=False)
 
@@ -156,39 +156,39 @@ class SseDecoder:
         is_small = len(lines) <= self._limit
         is_between = is_small and not (self._first or self._data or self._name or self._bare)
         for event in events:
-            if is_between and (frame := _plain(event)) is not None:
+            if is_between and (frame := _parse_simple_event(event)) is not None:
                 out.append(frame)
                 continue
             for line in event.split(b"\n"):
-                self._line(line)
-            self._line(b"")
+                self._read_line(line)
+            self._read_line(b"")
             is_between = is_small and not (self._data or self._name or self._bare)
         if unended:
             for line in unended[:-1].split(b"\n"):
-                self._line(line)
+                self._read_line(line)
 
-    def _line(self, line: bytes) -> None:
-        self._check(len(line))
+    def _read_line(self, line: bytes) -> None:
+        self._check_size(len(line))
         if self._first:
             self._first = False
             line = line.removeprefix(_BOM)
         if self._bare and line.startswith((b"data:", b"event:", b":")):
             self._close_bare()  # it never balanced; the stream goes on
         if self._bare:
-            self._grow_bare(line)
+            self._append_bare_json(line)
         elif not line:
             self._dispatch()
         elif line[0] != 58:
-            self._field(line)
+            self._read_field(line)
 
-    def _field(self, line: bytes) -> None:
+    def _read_field(self, line: bytes) -> None:
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if field == b"data":
             self._close_single(value.startswith((b"{", b"[DONE]")))
             self._data.append(value)
             self._data_size += len(value) + _LINE_COST
-            self._check(self._data_size)
+            self._check_size(self._data_size)
         elif field == b"event":
             self._close_single(another=True)
             self._name = value.decode("utf-8", "replace")
@@ -198,41 +198,43 @@ class SseDecoder:
         elif line.lstrip().startswith(b"[DONE]"):
             self._out.append(("", DONE))
         elif line.lstrip().startswith((b"{", b"[")):
-            self._grow_bare(line)
-        elif field not in (b"id", b"retry") and not self.strange:
-            self.strange = line[:_LONGEST_STRANGE].decode("utf-8", "replace")
-            self.is_page = line.lstrip().startswith(b"<") and not (self.frames or self._out)
+            self._append_bare_json(line)
+        elif field not in (b"id", b"retry") and not self.unexpected_line:
+            self.unexpected_line = line[:_MAX_UNEXPECTED_LINE].decode("utf-8", "replace")
+            self.is_web_page = line.lstrip().startswith(b"<") and not (self.frames or self._out)
 
     def _close_single(self, another: bool) -> None:  # noqa: FBT001  private, and read once
         """Gateways part events by one newline only: a whole document before another one is an event of its own."""
         if another and len(self._data) == 1 and (self._data[0][:1] == b"{" or self._data[0].startswith(b"[DONE]")):
-            frame = _frame(self._name, self._data[0])
+            frame = _parse_frame(self._name, self._data[0])
             if frame is not None:
                 self._out.append(frame)
-                self._forget()
+                self._reset_event()
 
-    def _grow_bare(self, line: bytes) -> None:
+    def _append_bare_json(self, line: bytes) -> None:
         """JSON without `data:` — an error in the middle, or a whole answer in place of a stream."""
         self._bare.append(line)
         self._data_size += len(line) + _LINE_COST
-        self._check(self._data_size)
+        self._check_size(self._data_size)
         rest = _STRING.sub("", line.decode("utf-8", "replace"))
         depth = self._bare_depth
         self._bare_depth += rest.count("{") + rest.count("[") - rest.count("}") - rest.count("]")
         if (self._is_array_begun or self._bare_depth > 0) and self._bare[0].lstrip().startswith(b"["):
-            self._hand_out_elements(line, _end_of_elements(line, depth))
+            self._emit_elements(line, _end_of_elements(line, depth))
         if self._bare_depth <= 0:
             self._close_bare()
 
-    def _hand_out_elements(self, line: bytes, end: int) -> None:
+    def _emit_elements(self, line: bytes, end: int) -> None:
         """A stream as one array, as Gemini writes it without alt=sse: what is whole does not wait for its end."""
         if not end:
             return
         self._bare[-1] = line[:end]
-        frame = _frame("", b"[" + b"\n".join(self._bare).lstrip(b"[, \t\n") + b"]")
+        frame = _parse_frame("", b"[" + b"\n".join(self._bare).lstrip(b"[, \t\n") + b"]")
         if frame is None:
             self.bad_events += 1
-            self.strange = self.strange or self._bare[0][:_LONGEST_STRANGE].decode("utf-8", "replace")
+            self.unexpected_line = self.unexpected_line or self._bare[0][:_MAX_UNEXPECTED_LINE].decode(
+                "utf-8", "replace"
+            )
         else:
             self._out.extend(("", element) for element in frame[1])
         self._bare = [b"[" + line[end:]]
@@ -243,35 +245,37 @@ class SseDecoder:
         if self._is_array_begun:
             self._is_array_begun = False
             self.bad_events += bool(b"".join(self._bare).strip(b"[], \t"))
-            self._forget_bare()
+            self._reset_bare()
             return
-        frame = _frame("", b"\n".join(self._bare))
+        frame = _parse_frame("", b"\n".join(self._bare))
         if frame is None:
             self.bad_events += 1
-            self.strange = self.strange or self._bare[0][:_LONGEST_STRANGE].decode("utf-8", "replace")
+            self.unexpected_line = self.unexpected_line or self._bare[0][:_MAX_UNEXPECTED_LINE].decode(
+                "utf-8", "replace"
+            )
         else:
             self._out.append(frame)
-        self._forget_bare()
+        self._reset_bare()
 
-    def _forget_bare(self) -> None:
+    def _reset_bare(self) -> None:
         self._bare.clear()
         self._bare_depth = 0
         self._data_size = 0
 
     def _dispatch(self) -> None:
         data, name = self._data, self._name
-        self._forget()
+        self._reset_event()
         joined = b"\n".join(data)
         if not joined.strip():
             return
-        frame = _frame(name, joined)
+        frame = _parse_frame(name, joined)
         if frame is not None:
             self._out.append(frame)
             return
         frames: list[Frame] = []
         for line in data if len(data) > 1 else ():
             if line.strip():
-                frame = _frame(name, line)
+                frame = _parse_frame(name, line)
                 if frame is None:
                     frames.clear()
                     break
@@ -279,13 +283,13 @@ class SseDecoder:
         self._out.extend(frames)
         self.bad_events += not frames
 
-    def _forget(self) -> None:
+    def _reset_event(self) -> None:
         self._data = []
         self._name = ""
         self._data_size = 0
 
 
-def _plain(event: bytes) -> Frame | None:
+def _parse_simple_event(event: bytes) -> Frame | None:
     """An event of `data: {…}`, alone or after one `event: name`; None sends it the long way."""
     name = ""
     if event.startswith(b"event: "):
@@ -299,7 +303,7 @@ def _plain(event: bytes) -> Frame | None:
         return None
 
 
-def _frame(name: str, data: bytes) -> Frame | None:
+def _parse_frame(name: str, data: bytes) -> Frame | None:
     if data.lstrip().startswith(b"[DONE]"):
         return (name, DONE)
     try:

@@ -9,7 +9,7 @@ from desktop_agent.storage.files import sync_folder
 from desktop_agent.vocabulary.errors import DatabaseDamaged, Sentence, StorageFailed
 
 
-def verified_copy(connection: sqlite3.Connection, target: Path) -> None:
+def write_verified_copy(connection: sqlite3.Connection, target: Path) -> None:
     """Write a compact copy to `target`, which must not exist, check it, and only then give it its name.
 
     Raises sqlite3.Error, OSError, StorageFailed if `target` exists, DatabaseDamaged if the copy does not hold.
@@ -23,8 +23,8 @@ def verified_copy(connection: sqlite3.Connection, target: Path) -> None:
     try:
         os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         connection.execute("VACUUM INTO ?", (str(unfinished),))
-        _check(unfinished, target)
-        _sync(unfinished)
+        _verify_copy(unfinished, target)
+        _sync_file(unfinished)
         unfinished.replace(target)
     except BaseException:
         with suppress(OSError):
@@ -33,7 +33,7 @@ def verified_copy(connection: sqlite3.Connection, target: Path) -> None:
     sync_folder(target.parent)
 
 
-def _check(copy: Path, target: Path) -> None:
+def _verify_copy(copy: Path, target: Path) -> None:
     with closing(sqlite3.connect(copy)) as connection:
         found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(10)")]
     if found != ["ok"]:
@@ -44,7 +44,7 @@ def _check(copy: Path, target: Path) -> None:
         )
 
 
-def _sync(path: Path) -> None:
+def _sync_file(path: Path) -> None:
     handle = os.open(path, os.O_RDWR)
     try:
         os.fsync(handle)

@@ -6,17 +6,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from desktop_agent.storage.files import disk_full, not_writable
+from desktop_agent.storage.files import disk_full_error, not_writable_error
 from desktop_agent.vocabulary.errors import DatabaseBusy, DatabaseDamaged, LocksRefused, Sentence, StorageFailed
 
 PAGE_SIZE = 4096
 BUSY_MILLISECONDS = 3000
 
-_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-_NOT_WRITABLE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN}
+_DAMAGE_CODES = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_BUSY_CODES = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_NOT_WRITABLE_CODES = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN}
 # What a file system without locks, or without the memory that processes share, answers.
-_NO_LOCKS = {
+_NO_LOCK_CODES = {
     sqlite3.SQLITE_IOERR_LOCK,
     sqlite3.SQLITE_IOERR_RDLOCK,
     sqlite3.SQLITE_IOERR_UNLOCK,
@@ -27,17 +27,17 @@ _NO_LOCKS = {
 }
 # SQLite reports a full disk as SQLITE_FULL or, from fsync, the WAL and its index, as one of many I/O errors. Only
 # what fails while reading cannot be for want of room.
-_READING = {sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ}
+_READ_ERRORS = {sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ}
 
 
-class Contradiction(Exception):
+class InconsistentData(Exception):
     """What is stored in one place says otherwise than what is stored in another: one of them is damaged."""
 
 
-MISLEADING_INDEX = "an index does not lead to its row"
+INDEX_MISMATCH = "an index does not lead to its row"
 
 
-class Connection(sqlite3.Connection):
+class DatabaseConnection(sqlite3.Connection):
     """SQLite's TEXT is UTF-8, which has no lone surrogates: text with them is stored as a BLOB (see `text_of`)."""
 
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
@@ -45,18 +45,18 @@ class Connection(sqlite3.Connection):
         try:
             return super().execute(sql, parameters)
         except UnicodeEncodeError:
-            return super().execute(sql, _as_bytes(parameters))
+            return super().execute(sql, _encode_row(parameters))
 
     def executemany(self, sql: str, parameters: Iterable[Any], /) -> sqlite3.Cursor:
         """As in sqlite3; the rows are gone through twice, so not an iterator."""
-        return super().executemany(sql, [_as_bytes(row) for row in parameters])
+        return super().executemany(sql, [_encode_row(row) for row in parameters])
 
 
-def _as_bytes(row: Sequence[Any]) -> list[Any]:
-    return [_blob(value) if isinstance(value, str) else value for value in row]
+def _encode_row(row: Sequence[Any]) -> list[Any]:
+    return [_encode_text(value) if isinstance(value, str) else value for value in row]
 
 
-def _blob(text: str) -> str | bytes:
+def _encode_text(text: str) -> str | bytes:
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -71,7 +71,7 @@ def text_of(value: Any) -> str:
     try:
         return bytes(value).decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:  # carried over from a damaged page
-        return decoded(bytes(value))
+        return decode_text(bytes(value))
 
 
 def text_or_none(value: Any) -> str | None:
@@ -79,30 +79,30 @@ def text_or_none(value: Any) -> str | None:
     return None if value is None else text_of(value)
 
 
-def decoded(raw: bytes) -> str:
+def decode_text(raw: bytes) -> str:
     """Text as SQLite has it, also where a damaged page made it no UTF-8."""
     return raw.decode("utf-8", "replace")
 
 
-def connect(path: Path) -> Connection:
+def connect(path: Path) -> DatabaseConnection:
     """Open the database at `path`, which must exist. Raises sqlite3.Error."""
     connection = sqlite3.connect(
         path.absolute().as_uri() + "?mode=rw",
         timeout=BUSY_MILLISECONDS / 1000,
         isolation_level=None,
-        factory=Connection,
+        factory=DatabaseConnection,
         uri=True,
     )
     try:
-        _set_up(connection)
+        _configure(connection)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _set_up(connection: Connection) -> None:
-    connection.text_factory = decoded
+def _configure(connection: DatabaseConnection) -> None:
+    connection.text_factory = decode_text
     for pragma in (
         f"page_size={PAGE_SIZE}",
         "journal_mode=WAL",
@@ -118,7 +118,7 @@ def _set_up(connection: Connection) -> None:
         connection.execute(f"PRAGMA {pragma}").fetchall()
 
 
-def write_something(connection: sqlite3.Connection) -> None:
+def test_write(connection: sqlite3.Connection) -> None:
     """Write a page as it is. Raises sqlite3.Error where there is no room, or nothing may be written."""
     with transaction(connection):
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
@@ -139,7 +139,7 @@ def transaction(connection: sqlite3.Connection) -> Generator[None]:
         raise
 
 
-def code_of(error: sqlite3.Error) -> int:
+def result_code(error: sqlite3.Error) -> int:
     """SQLite's result code without its extension, or SQLITE_ERROR."""
     extended: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
     return extended & 0xFF
@@ -147,10 +147,10 @@ def code_of(error: sqlite3.Error) -> int:
 
 def is_damage(error: sqlite3.Error) -> bool:
     """Whether the error says that the file is not what it should be."""
-    return code_of(error) in _DAMAGE
+    return result_code(error) in _DAMAGE_CODES
 
 
-def damaged(path: Path, detail: str) -> DatabaseDamaged:
+def damaged_error(path: Path, detail: str) -> DatabaseDamaged:
     """The database at `path` is not what it should be."""
     return DatabaseDamaged(
         Sentence("The conversations in “{path}” are damaged.", {"path": str(path)}),
@@ -159,20 +159,20 @@ def damaged(path: Path, detail: str) -> DatabaseDamaged:
     )
 
 
-def failure_of(error: sqlite3.Error, path: Path) -> StorageFailed:
+def database_error(error: sqlite3.Error, path: Path) -> StorageFailed:
     """The typed error for what SQLite said about the database at `path`."""
-    code = code_of(error)
+    code = result_code(error)
     extended: int = getattr(error, "sqlite_errorcode", code)
     name: str = getattr(error, "sqlite_errorname", "SQLITE_ERROR")
     detail = f"{name}: {error}: {path}"
-    if code in _DAMAGE:
-        return damaged(path, detail)
-    if extended in _NO_LOCKS:
+    if code in _DAMAGE_CODES:
+        return damaged_error(path, detail)
+    if extended in _NO_LOCK_CODES:
         return LocksRefused.of(str(path.parent), detail)
-    if code in _BUSY:
+    if code in _BUSY_CODES:
         return DatabaseBusy("The conversations are in use by another program.", detail=detail)
-    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and extended not in _READING):
-        return disk_full(path, detail)
-    if code in _NOT_WRITABLE:
-        return not_writable(path, detail)
+    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and extended not in _READ_ERRORS):
+        return disk_full_error(path, detail)
+    if code in _NOT_WRITABLE_CODES:
+        return not_writable_error(path, detail)
     return StorageFailed("The conversations could not be read or written.", detail=detail)

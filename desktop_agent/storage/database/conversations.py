@@ -5,21 +5,21 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from desktop_agent.storage.database.connection import (
-    MISLEADING_INDEX,
-    Contradiction,
+    INDEX_MISMATCH,
+    InconsistentData,
     text_of,
     text_or_none,
     transaction,
 )
 from desktop_agent.storage.json_form import (
-    draft_text,
-    parameters_text,
+    draft_to_json,
+    parameters_to_json,
     read_draft,
     read_parameters,
     read_reasoning,
     read_state,
-    reasoning_text,
-    state_text,
+    reasoning_to_json,
+    state_to_json,
 )
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord, Draft
 from desktop_agent.vocabulary.errors import Sentence, WrongUse
@@ -27,16 +27,16 @@ from desktop_agent.vocabulary.messages import new_id
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_COLUMNS = """
+_SELECT_CONVERSATION = """
     SELECT id, title, created_at, updated_at, endpoint_id, model, workspace, message_count, title_is_automatic,
         (SELECT messages.id FROM messages WHERE messages.number = head), deleted_at, reasoning, parameters, state
     FROM conversations """
 # The index alone would answer with the id that stands in it: what it leads to is looked at as well.
-_BY_ID = """
+_NUMBER_BY_ID = """
     SELECT number, (SELECT same.id FROM conversations AS same WHERE same.number = conversations.number)
     FROM conversations WHERE id = ?"""
-_BY_ROW = "SELECT 1 FROM conversations NOT INDEXED WHERE id = ?"
-_COUNTS = """
+_EXISTS_WITHOUT_INDEX = "SELECT 1 FROM conversations NOT INDEXED WHERE id = ?"
+_COUNT_BOTH_WAYS = """
     SELECT (SELECT count(*) FROM conversations INDEXED BY conversations_by_time WHERE deleted_at IS NULL),
         (SELECT count(*) FROM conversations NOT INDEXED WHERE deleted_at IS NULL)"""
 _SIMPLE_CHANGES = (
@@ -49,86 +49,90 @@ _SIMPLE_CHANGES = (
     "parameters",
     "state",
 )
-NO_CONVERSATION = 0
+NO_CONVERSATION_NUMBER = 0
 
 
-def microseconds(moment: datetime) -> int:
+def to_microseconds(moment: datetime) -> int:
     """A moment as the columns hold it."""
     return (moment - _EPOCH) // _MICROSECOND
 
 
-def _moment(value: int) -> datetime:
+def _from_microseconds(value: int) -> datetime:
     try:
         return _EPOCH + timedelta(microseconds=value)
     except OverflowError:  # carried over from a damaged page
         return _EPOCH
 
 
-def _now() -> int:
-    return microseconds(datetime.now(UTC))
+def _now_microseconds() -> int:
+    return to_microseconds(datetime.now(UTC))
 
 
-def _record(row: tuple[Any, ...]) -> ConversationRecord:
+def _record_from_row(row: tuple[Any, ...]) -> ConversationRecord:
     return ConversationRecord(
         text_of(row[0]),
         text_of(row[1]),
-        _moment(row[2]),
-        _moment(row[3]),
+        _from_microseconds(row[2]),
+        _from_microseconds(row[3]),
         text_or_none(row[4]),
         text_or_none(row[5]),
         text_or_none(row[6]),
         row[7],
         bool(row[8]),
         text_or_none(row[9]),
-        None if row[10] is None else _moment(row[10]),
+        None if row[10] is None else _from_microseconds(row[10]),
         read_reasoning(text_or_none(row[11])),
         read_parameters(text_or_none(row[12])),
         read_state(text_or_none(row[13])),
     )
 
 
-def listed(connection: sqlite3.Connection, limit: int | None, *, in_trash: bool) -> tuple[ConversationRecord, ...]:
+def list_conversations(
+    connection: sqlite3.Connection, limit: int | None, *, in_trash: bool
+) -> tuple[ConversationRecord, ...]:
     """The newest first. Raises Contradiction where the index by which they are found lacks one, or has one too many."""
-    if not in_trash and len(set(connection.execute(_COUNTS).fetchone())) > 1:
-        raise Contradiction(MISLEADING_INDEX)
+    if not in_trash and len(set(connection.execute(_COUNT_BOTH_WAYS).fetchone())) > 1:
+        raise InconsistentData(INDEX_MISMATCH)
     which = "deleted_at IS NOT NULL" if in_trash else "deleted_at IS NULL"
     order = "deleted_at" if in_trash else "updated_at"
-    sql = f"{_COLUMNS} WHERE {which} ORDER BY {order} DESC, number DESC LIMIT ?"
-    return tuple(map(_record, connection.execute(sql, (-1 if limit is None else limit,))))
+    sql = f"{_SELECT_CONVERSATION} WHERE {which} ORDER BY {order} DESC, number DESC LIMIT ?"
+    return tuple(map(_record_from_row, connection.execute(sql, (-1 if limit is None else limit,))))
 
 
-def number_of(connection: sqlite3.Connection, id_: str) -> int:
+def conversation_number(connection: sqlite3.Connection, id_: str) -> int:
     """The row number. Raises WrongUse if there is no such conversation, and Contradiction if only its index says so."""
-    row = connection.execute(_BY_ID, (id_,)).fetchone()
+    row = connection.execute(_NUMBER_BY_ID, (id_,)).fetchone()
     if row is None or text_or_none(row[1]) != id_:
         # Unknown ids are rare: then all rows are gone through.
-        if row is not None or connection.execute(_BY_ROW, (id_,)).fetchone() is not None:
-            raise Contradiction(MISLEADING_INDEX)
+        if row is not None or connection.execute(_EXISTS_WITHOUT_INDEX, (id_,)).fetchone() is not None:
+            raise InconsistentData(INDEX_MISMATCH)
         raise WrongUse(Sentence("There is no conversation “{id}”.", {"id": id_}))
     return int(row[0])
 
 
-def record_of(connection: sqlite3.Connection, id_: str) -> ConversationRecord:
+def load_record(connection: sqlite3.Connection, id_: str) -> ConversationRecord:
     """One record, also from the trash. Raises WrongUse."""
-    row = connection.execute(f"{_COLUMNS} WHERE number = ?", (number_of(connection, id_),)).fetchone()
-    return _record(row)
+    row = connection.execute(
+        f"{_SELECT_CONVERSATION} WHERE number = ?", (conversation_number(connection, id_),)
+    ).fetchone()
+    return _record_from_row(row)
 
 
-def create(
+def create_conversation(
     connection: sqlite3.Connection,
     values: dict[str, str | bool | None],
     given_id: str | None = None,
 ) -> ConversationRecord:
     """A new conversation with these columns."""
-    id_, at = given_id or new_id(), _now()
+    id_, at = given_id or new_id(), _now_microseconds()
     columns = ("id", "created_at", "updated_at", *values)
     sql = f"INSERT INTO conversations ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608  names come from the store itself
     with transaction(connection):
         connection.execute(sql, (id_, at, at, *values.values()))
-    return record_of(connection, id_)
+    return load_record(connection, id_)
 
 
-def update(connection: sqlite3.Connection, id_: str, changes: ConversationChanges) -> ConversationRecord:
+def update_conversation(connection: sqlite3.Connection, id_: str, changes: ConversationChanges) -> ConversationRecord:
     """Change what is given. Raises WrongUse for an unknown conversation, message or property."""
     values: dict[str, Any] = {**changes}
     unknown = set(values) - set(_SIMPLE_CHANGES) - {"head_message_id"}
@@ -137,18 +141,18 @@ def update(connection: sqlite3.Connection, id_: str, changes: ConversationChange
     if "title" in values:
         values.setdefault("title_is_automatic", False)
     if "reasoning" in values:
-        values["reasoning"] = reasoning_text(values["reasoning"])
+        values["reasoning"] = reasoning_to_json(values["reasoning"])
     if "parameters" in values:
-        values["parameters"] = parameters_text(values["parameters"])
+        values["parameters"] = parameters_to_json(values["parameters"])
     if "state" in values:
-        values["state"] = state_text(values["state"])
-    number = number_of(connection, id_)
+        values["state"] = state_to_json(values["state"])
+    number = conversation_number(connection, id_)
     with transaction(connection):
         if "head_message_id" in values:
             _move_head(connection, number, values.pop("head_message_id"))
         for name, value in values.items():
             connection.execute(f"UPDATE conversations SET {name} = ? WHERE number = ?", (value, number))  # noqa: S608  checked above
-    return record_of(connection, id_)
+    return load_record(connection, id_)
 
 
 def _move_head(connection: sqlite3.Connection, number: int, message_id: str | None) -> None:
@@ -166,9 +170,9 @@ def _move_head(connection: sqlite3.Connection, number: int, message_id: str | No
 
 def set_deleted(connection: sqlite3.Connection, id_: str, *, deleted: bool) -> None:
     """Into the trash, or out of it. One that is in the trash already keeps its date. Raises WrongUse."""
-    number = number_of(connection, id_)
+    number = conversation_number(connection, id_)
     new = "coalesce(deleted_at, ?)" if deleted else "nullif(?, ?)"
-    at = _now()
+    at = _now_microseconds()
     with transaction(connection):
         connection.execute(
             f"UPDATE conversations SET deleted_at = {new} WHERE number = ?",  # noqa: S608  one of two constants
@@ -178,28 +182,28 @@ def set_deleted(connection: sqlite3.Connection, id_: str, *, deleted: bool) -> N
 
 def purge_trash(connection: sqlite3.Connection, older_than: timedelta) -> int:
     """Remove for good what has been in the trash for so long; returns how many conversations."""
-    before = _now() - older_than // _MICROSECOND
+    before = _now_microseconds() - older_than // _MICROSECOND
     sql = "SELECT number FROM conversations WHERE deleted_at IS NOT NULL AND deleted_at <= ?"
     numbers = [int(row[0]) for row in connection.execute(sql, (before,))]
     if not numbers:
         return 0
     with transaction(connection):
         for number in numbers:
-            _purge(connection, number)
+            _delete_rows(connection, number)
     return len(numbers)
 
 
-def purge(connection: sqlite3.Connection, id_: str) -> None:
+def purge_conversation(connection: sqlite3.Connection, id_: str) -> None:
     """Remove this one for good. Raises WrongUse for one that is unknown or not in the trash."""
-    number = number_of(connection, id_)
+    number = conversation_number(connection, id_)
     sql = "SELECT 1 FROM conversations WHERE number = ? AND deleted_at IS NOT NULL"
     if connection.execute(sql, (number,)).fetchone() is None:
         raise WrongUse("This conversation is not in the trash.", "Delete it first.")
     with transaction(connection):
-        _purge(connection, number)
+        _delete_rows(connection, number)
 
 
-def _purge(connection: sqlite3.Connection, number: int) -> None:
+def _delete_rows(connection: sqlite3.Connection, number: int) -> None:
     for (run,) in connection.execute("SELECT number FROM runs WHERE conversation = ?", (number,)).fetchall():
         connection.execute("DELETE FROM journal WHERE number >= ? AND number < ?", (run << 32, (run + 1) << 32))
     connection.execute("DELETE FROM drafts WHERE number = ?", (number,))
@@ -213,7 +217,7 @@ def _purge(connection: sqlite3.Connection, number: int) -> None:
 def save_draft(connection: sqlite3.Connection, number: int, draft: Draft) -> None:
     """Keep a draft, inside the caller's transaction; an empty one is removed."""
     if draft.text or draft.images or draft.resources or draft.pasted:
-        connection.execute("INSERT OR REPLACE INTO drafts (number, body) VALUES (?, ?)", (number, draft_text(draft)))
+        connection.execute("INSERT OR REPLACE INTO drafts (number, body) VALUES (?, ?)", (number, draft_to_json(draft)))
     else:
         connection.execute("DELETE FROM drafts WHERE number = ?", (number,))
 

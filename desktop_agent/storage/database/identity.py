@@ -11,18 +11,18 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-from desktop_agent.storage.database.backup import verified_copy
+from desktop_agent.storage.database.backup import write_verified_copy
 from desktop_agent.vocabulary.errors import DatabaseReplaced, Sentence, StorageFailed
 
-_LOGS = ("-wal", "-shm")
+_LOG_SUFFIXES = ("-wal", "-shm")
 _NOT_COPIED = (
     "Nothing is saved until what was in it can be kept as a copy. Check the disk and its free space; it is tried again "
     "by itself."
 )
-Identity = tuple[int, int] | None
+FileIdentity = tuple[int, int] | None
 
 
-def identity(path: Path) -> Identity:
+def file_identity(path: Path) -> FileIdentity:
     """Device and inode; None where there is nothing. Raises OSError where that cannot be known."""
     try:
         found = path.stat()
@@ -36,25 +36,27 @@ class OpenFiles:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._database = identity(path)
-        self._aside: Path | None = None
-        self._logs = {suffix: identity(self._log(suffix)) for suffix in _LOGS}
+        self._database = file_identity(path)
+        self._copy_path: Path | None = None
+        self._logs = {suffix: file_identity(self._log(suffix)) for suffix in _LOG_SUFFIXES}
 
     @property
     def is_replaced(self) -> bool:
         """Whether another file has the name of the database."""
-        return identity(self._path) not in {self._database, None}
+        return file_identity(self._path) not in {self._database, None}
 
     @property
     def has_lost_log(self) -> bool:
         """Whether the log is gone, or another file has its name."""
-        return any(identity(self._log(suffix)) != known for suffix, known in self._logs.items() if known is not None)
+        return any(
+            file_identity(self._log(suffix)) != known for suffix, known in self._logs.items() if known is not None
+        )
 
     @property
     def has_foreign_log(self) -> bool:
         """Whether another log has the name of ours, in which another process may be writing."""
-        is_another = [identity(self._log(suffix)) not in {known, None} for suffix, known in self._logs.items()]
-        return any(is_another) and _is_log(self._log("-wal"))
+        is_another = [file_identity(self._log(suffix)) not in {known, None} for suffix, known in self._logs.items()]
+        return any(is_another) and _is_write_ahead_log(self._log("-wal"))
 
     def keep_copy(self, connection: sqlite3.Connection) -> Sentence:
         """Take what is ours away from the new database, and keep all of it as a copy under a name of its own.
@@ -62,44 +64,44 @@ class OpenFiles:
         Returns what to tell. Raises DatabaseReplaced where it cannot be copied. Nothing is written to what has our name
         now.
         """
-        if self._aside is None:
-            self._aside = _free_name(self._path, "replaced")
-        aside = self._aside
+        if self._copy_path is None:
+            self._copy_path = _free_name(self._path, "replaced")
+        aside = self._copy_path
         for suffix, known in self._logs.items():
-            if known is not None and identity(self._log(suffix)) == known:
+            if known is not None and file_identity(self._log(suffix)) == known:
                 with suppress(OSError):
                     self._log(suffix).replace(aside.with_name(aside.name + suffix))
         values = {"path": str(self._path), "copy": aside.name}
         try:
-            verified_copy(connection, aside)
+            write_verified_copy(connection, aside)
         except (sqlite3.Error, OSError, StorageFailed) as error:
             what = Sentence("“{path}” was replaced by another file while it was open.", values)
             raise DatabaseReplaced(what, _NOT_COPIED, detail=str(error)) from error
-        for suffix in _LOGS:
+        for suffix in _LOG_SUFFIXES:
             with suppress(OSError):
                 aside.with_name(aside.name + suffix).unlink()
         return Sentence(
             "“{path}” was replaced by another file while it was open. What was in it is kept as “{copy}”.", values
         )
 
-    def set_rubbish_aside(self) -> None:
+    def set_foreign_log_aside(self) -> None:
         """Away with what has the name of the log and is none. Raises OSError."""
         log = self._log("-wal")
-        if identity(log) not in {self._logs["-wal"], None} and not _is_log(log):
+        if file_identity(log) not in {self._logs["-wal"], None} and not _is_write_ahead_log(log):
             log.replace(_free_name(log, "foreign"))
 
     def _log(self, suffix: str) -> Path:
         return self._path.with_name(self._path.name + suffix)
 
 
-def set_lonely_log_aside(path: Path) -> str | None:
+def set_orphan_log_aside(path: Path) -> str | None:
     """Keep the log of a database that is gone under a name of its own; return that. None where there is none.
 
     SQLite would play it into whatever database is made in that place next. Raises OSError.
     """
-    log, index = (path.with_name(path.name + suffix) for suffix in _LOGS)
+    log, index = (path.with_name(path.name + suffix) for suffix in _LOG_SUFFIXES)
     kept = None
-    if identity(log) is not None and log.stat().st_size:
+    if file_identity(log) is not None and log.stat().st_size:
         copy = _free_name(log, "kept")
         log.replace(copy)
         kept = copy.name
@@ -108,7 +110,7 @@ def set_lonely_log_aside(path: Path) -> str | None:
     return kept
 
 
-def _is_log(path: Path) -> bool:
+def _is_write_ahead_log(path: Path) -> bool:
     """Whether it begins as a log does; an empty one is a log too ("Database File Format", section 4.1)."""
     with path.open("rb") as file:
         return file.read(4) in {b"", b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83"}

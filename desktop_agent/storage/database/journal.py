@@ -6,8 +6,8 @@ from datetime import datetime
 
 from desktop_agent.storage.database.checkpoints import RunInDatabase
 from desktop_agent.storage.database.connection import text_of, text_or_none
-from desktop_agent.storage.json_form import event_text, read_event
-from desktop_agent.storage.records import JournalRow, OpenRuns
+from desktop_agent.storage.json_form import event_to_json, read_event
+from desktop_agent.storage.records import InterruptedRuns, JournalEntry
 from desktop_agent.vocabulary.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -19,36 +19,36 @@ from desktop_agent.vocabulary.errors import Sentence, WrittenElsewhere, WrongUse
 
 _SEQ_BITS = 32
 _DELTAS = "('content_delta', 'thinking_delta', 'tool_args_delta')"
-_COLUMNS = "number, parent_run_id, turn_id, at, type, event"
-_ROWS = "SELECT number, parent_run_id, turn_id, at, event FROM journal WHERE number >= ? AND number < ?"
+_JOURNAL_COLUMNS = "number, parent_run_id, turn_id, at, type, event"
+_SELECT_ROWS = "SELECT number, parent_run_id, turn_id, at, event FROM journal WHERE number >= ? AND number < ?"
 # Results may be large, and of those only how they ended is wanted.
-_EVENT = """CASE WHEN type = 'tool_finished' AND json_valid(event)
+_EVENT_WITHOUT_CONTENT = """CASE WHEN type = 'tool_finished' AND json_valid(event)
         THEN json_set(event, '$.result.content', json('[]')) ELSE event END"""
-_TYPES = "('tool_call_pending', 'approval_requested', 'approval_resolved', 'tool_started', 'tool_finished')"
-_ABOUT_CALLS = f"""
+_CALL_TYPES = "('tool_call_pending', 'approval_requested', 'approval_resolved', 'tool_started', 'tool_finished')"
+_SELECT_CALL_ENTRIES = f"""
 SELECT journal.number, conversations.id, conversations.title, runs.id, parent_run_id, turn_id, at,
-    {_EVENT}
+    {_EVENT_WITHOUT_CONTENT}
 FROM journal
 JOIN runs ON runs.number = journal.number >> 32
 JOIN conversations ON conversations.number = runs.conversation
 WHERE journal.number < ? AND deleted_at IS NULL
-    AND type IN {_TYPES}
+    AND type IN {_CALL_TYPES}
 ORDER BY journal.number DESC LIMIT ?
 """  # noqa: S608  constants
-_CALLS_OF_A_RUN = f"""
-SELECT number, parent_run_id, turn_id, at, {_EVENT} FROM journal
-WHERE number > ? AND number < ? AND at >= ? AND type IN {_TYPES}
+_SELECT_CALLS_OF_RUN = f"""
+SELECT number, parent_run_id, turn_id, at, {_EVENT_WITHOUT_CONTENT} FROM journal
+WHERE number > ? AND number < ? AND at >= ? AND type IN {_CALL_TYPES}
 ORDER BY number LIMIT ?
 """  # noqa: S608  constants
-_ABOUT_WAITING = f"""
-SELECT {_EVENT} FROM journal
+_SELECT_APPROVALS = f"""
+SELECT {_EVENT_WITHOUT_CONTENT} FROM journal
 WHERE number >= ? AND number < ? AND type IN ('approval_requested', 'approval_resolved', 'tool_finished')
     AND parent_run_id IS NULL
 ORDER BY number
 """  # noqa: S608  constants
-_TO_A_SECOND = len("2000-01-01T00:00:00")
-_LAST = (1 << 63) - 1
-_USE = "('usage', 'approval_requested', 'approval_resolved')"
+_SECONDS_LENGTH = len("2000-01-01T00:00:00")
+_MAX_ROW = (1 << 63) - 1
+_USAGE_TYPES = "('usage', 'approval_requested', 'approval_resolved')"
 
 
 class CallRows:
@@ -67,7 +67,7 @@ class CallRows:
         return await self._run(lambda db: _calls_since(db, conversation_id, moment, after, limit))
 
 
-def append(connection: sqlite3.Connection, conversation: int, envelopes: Sequence[Envelope]) -> None:
+def append_rows(connection: sqlite3.Connection, conversation: int, envelopes: Sequence[Envelope]) -> None:
     """Add rows inside the caller's transaction. To append the very same row again is harmless.
 
     Raises WrittenElsewhere where another one has its place: then a second process writes this run.
@@ -75,7 +75,7 @@ def append(connection: sqlite3.Connection, conversation: int, envelopes: Sequenc
     runs: dict[str, int] = {}
     for envelope in envelopes:
         if envelope.run_id not in runs:
-            runs[envelope.run_id] = _run(connection, conversation, envelope.run_id)
+            runs[envelope.run_id] = _run_number(connection, conversation, envelope.run_id)
         run = runs[envelope.run_id]
         row = (
             _row_number(run, envelope.seq),
@@ -83,25 +83,25 @@ def append(connection: sqlite3.Connection, conversation: int, envelopes: Sequenc
             envelope.turn_id,
             envelope.at.isoformat(),
             envelope.event.type,
-            event_text(envelope.event),
+            event_to_json(envelope.event),
         )
         try:
-            connection.execute(f"INSERT INTO journal ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", row)  # noqa: S608  a constant
+            connection.execute(f"INSERT INTO journal ({_JOURNAL_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", row)  # noqa: S608  a constant
         except sqlite3.IntegrityError as error:
-            if not _is_there(connection, row):
+            if not _is_same_row(connection, row):
                 detail = f"{envelope.event.type} at {envelope.run_id}/{envelope.seq}"
-                raise written_elsewhere(detail) from error
+                raise written_elsewhere_error(detail) from error
         if isinstance(envelope.event, RunFinished):
             connection.execute("UPDATE runs SET finished = 1 WHERE number = ?", (run,))
 
 
-def written_elsewhere(detail: str) -> WrittenElsewhere:
+def written_elsewhere_error(detail: str) -> WrittenElsewhere:
     """Another process has written where this one was about to. `detail`: how that was seen."""
     words = "Another process has written in this conversation, so nothing more is written here."
     return WrittenElsewhere(words, detail=detail)
 
 
-def remove_deltas(connection: sqlite3.Connection, conversation: int, run_id: str) -> None:
+def delete_deltas(connection: sqlite3.Connection, conversation: int, run_id: str) -> None:
     """Delete the streamed pieces of a run, inside the caller's transaction: its messages hold them whole."""
     row = connection.execute(
         "SELECT number FROM runs WHERE conversation = ? AND id = ?", (conversation, run_id)
@@ -113,7 +113,7 @@ def remove_deltas(connection: sqlite3.Connection, conversation: int, run_id: str
         )
 
 
-def unfinished(connection: sqlite3.Connection, conversation: int) -> tuple[tuple[Envelope, ...], int]:
+def load_unfinished(connection: sqlite3.Connection, conversation: int) -> tuple[tuple[Envelope, ...], int]:
     """The rows of runs that never said RunFinished, in order, and how many could not be read."""
     runs = connection.execute(
         "SELECT number, id FROM runs WHERE conversation = ? AND finished = 0 ORDER BY number", (conversation,)
@@ -122,7 +122,7 @@ def unfinished(connection: sqlite3.Connection, conversation: int) -> tuple[tuple
     skipped = 0
     for number, run_id in runs:
         span = (number << _SEQ_BITS, (number + 1) << _SEQ_BITS)
-        for row in connection.execute(f"{_ROWS} ORDER BY number", span):
+        for row in connection.execute(f"{_SELECT_ROWS} ORDER BY number", span):
             envelope = _envelope(text_of(run_id), *row)
             if envelope:
                 envelopes.append(envelope)
@@ -131,7 +131,7 @@ def unfinished(connection: sqlite3.Connection, conversation: int) -> tuple[tuple
     return tuple(envelopes), skipped
 
 
-def left_open(connection: sqlite3.Connection) -> tuple[OpenRuns, ...]:
+def find_interrupted(connection: sqlite3.Connection) -> tuple[InterruptedRuns, ...]:
     """Conversations that are not in the trash with runs that never said RunFinished."""
     rows = connection.execute(
         "SELECT conversations.id, runs.number FROM runs JOIN conversations ON conversations.number = conversation"
@@ -140,14 +140,14 @@ def left_open(connection: sqlite3.Connection) -> tuple[OpenRuns, ...]:
     found: dict[str, bool] = {}
     for conversation, run in rows:
         id_ = text_of(conversation)
-        found[id_] = found.get(id_, False) or _waits(connection, run)
-    return tuple(OpenRuns(id_, waits) for id_, waits in found.items())
+        found[id_] = found.get(id_, False) or _waits_for_approval(connection, run)
+    return tuple(InterruptedRuns(id_, waits) for id_, waits in found.items())
 
 
-def _waits(connection: sqlite3.Connection, run: int) -> bool:
+def _waits_for_approval(connection: sqlite3.Connection, run: int) -> bool:
     span = (run << _SEQ_BITS, (run + 1) << _SEQ_BITS)
     waiting: set[str] = set()
-    for (text,) in connection.execute(_ABOUT_WAITING, span):
+    for (text,) in connection.execute(_SELECT_APPROVALS, span):
         match read_event(text):
             case ApprovalRequested(tool_use_id=id_):
                 waiting.add(id_)
@@ -158,7 +158,7 @@ def _waits(connection: sqlite3.Connection, run: int) -> bool:
     return bool(waiting)
 
 
-def last_rows(connection: sqlite3.Connection, conversation: int) -> list[tuple[int, int]]:
+def last_rows_of_open_runs(connection: sqlite3.Connection, conversation: int) -> list[tuple[int, int]]:
     """The runs that never said RunFinished, and the last row of each."""
     runs = connection.execute(
         "SELECT number FROM runs WHERE conversation = ? AND finished = 0", (conversation,)
@@ -166,13 +166,13 @@ def last_rows(connection: sqlite3.Connection, conversation: int) -> list[tuple[i
     return [(run, _last_row(connection, run)) for (run,) in runs]
 
 
-def last_run(connection: sqlite3.Connection, conversation: int) -> int:
+def last_run_number(connection: sqlite3.Connection, conversation: int) -> int:
     """The number of the newest run, or 0."""
     row = connection.execute("SELECT max(number) FROM runs WHERE conversation = ?", (conversation,)).fetchone()
     return row[0] or 0
 
 
-def runs_behind(
+def runs_after(
     connection: sqlite3.Connection, conversation: int, last: int, others: Collection[int]
 ) -> list[tuple[int, str]]:
     """Runs newer than `last`, and these others; number and id."""
@@ -181,12 +181,12 @@ def runs_behind(
     return [(number, text_of(id_)) for number, id_ in connection.execute(sql, (conversation, last))]
 
 
-def rows_behind(
+def rows_after(
     connection: sqlite3.Connection, run: int, run_id: str, last: int | None
 ) -> tuple[tuple[Envelope, ...], int]:
     """The rows of a run behind `last`, in order, and the number of the last one that there is."""
     begin = (run << _SEQ_BITS) if last is None else last + 1
-    rows = connection.execute(f"{_ROWS} ORDER BY number", (begin, (run + 1) << _SEQ_BITS)).fetchall()
+    rows = connection.execute(f"{_SELECT_ROWS} ORDER BY number", (begin, (run + 1) << _SEQ_BITS)).fetchall()
     found = tuple(known for row in rows if (known := _envelope(run_id, *row)) is not None)
     return found, rows[-1][0] if rows else begin - 1
 
@@ -202,7 +202,9 @@ def _last_row(connection: sqlite3.Connection, run: int) -> int:
     return row[0] if row[0] is not None else span[0]
 
 
-def below(connection: sqlite3.Connection, conversation: int, run_ids: Collection[str]) -> tuple[Envelope, ...]:
+def load_sub_run_rows(
+    connection: sqlite3.Connection, conversation: int, run_ids: Collection[str]
+) -> tuple[Envelope, ...]:
     """What runs that are over, and that these or runs below these started, used and were asked; in order."""
     above = set(run_ids)
     envelopes: list[Envelope] = []
@@ -219,22 +221,22 @@ def below(connection: sqlite3.Connection, conversation: int, run_ids: Collection
         if first is None or text_or_none(first[0]) not in above:
             continue
         above.add(text_of(run_id))
-        rows = connection.execute(f"{_ROWS} AND type IN {_USE} ORDER BY number", span)
+        rows = connection.execute(f"{_SELECT_ROWS} AND type IN {_USAGE_TYPES} ORDER BY number", span)
         envelopes += [known for row in rows if (known := _envelope(text_of(run_id), *row)) is not None]
     return tuple(envelopes)
 
 
-def about_calls(
+def load_call_entries(
     connection: sqlite3.Connection, before: int | None, limit: int
-) -> tuple[tuple[JournalRow, ...], int | None]:
+) -> tuple[tuple[JournalEntry, ...], int | None]:
     """What was decided about calls, in all conversations that are not in the trash: the newest `limit` rows.
 
     They come oldest first. `before` is where the last reading stopped, and so is the number that is answered; None at
     the end.
     """
-    rows = connection.execute(_ABOUT_CALLS, (before if before is not None else _LAST, limit)).fetchall()
+    rows = connection.execute(_SELECT_CALL_ENTRIES, (before if before is not None else _MAX_ROW, limit)).fetchall()
     found = [
-        JournalRow(text_of(conversation), text_of(title), known)
+        JournalEntry(text_of(conversation), text_of(title), known)
         for number, conversation, title, run, *rest in reversed(rows)
         if (known := _envelope(text_of(run), number, *rest)) is not None
     ]
@@ -249,12 +251,12 @@ def _calls_since(
         " WHERE conversations.id = ? AND runs.number >= ? ORDER BY runs.number",
         (conversation_id, after >> _SEQ_BITS),
     ).fetchall()
-    moment = since.isoformat()[:_TO_A_SECOND]
+    moment = since.isoformat()[:_SECONDS_LENGTH]
     found: list[Envelope] = []
     left = limit
     for number, run_id in runs:
         span = (max((number << _SEQ_BITS) - 1, after), (number + 1) << _SEQ_BITS)
-        rows = connection.execute(_CALLS_OF_A_RUN, (*span, moment, left)).fetchall()
+        rows = connection.execute(_SELECT_CALLS_OF_RUN, (*span, moment, left)).fetchall()
         found += [known for row in rows if (known := _envelope(text_of(run_id), *row)) is not None]
         left -= len(rows)
         if left == 0:
@@ -275,9 +277,9 @@ def _envelope(
     return Envelope(seq_of(number), run_id, text_or_none(parent), text_or_none(turn), moment, known)
 
 
-def _is_there(connection: sqlite3.Connection, row: tuple[int, str | None, str | None, str, str, str]) -> bool:
+def _is_same_row(connection: sqlite3.Connection, row: tuple[int, str | None, str | None, str, str, str]) -> bool:
     """Whether this very row was written before. Text that is no UTF-8 is stored as bytes."""
-    sql = f"SELECT {_COLUMNS} FROM journal WHERE number = ?"  # noqa: S608  a constant
+    sql = f"SELECT {_JOURNAL_COLUMNS} FROM journal WHERE number = ?"  # noqa: S608  a constant
     there = connection.execute(sql, row[:1]).fetchone()
     return (
         there is not None and tuple(value if isinstance(value, int) else text_or_none(value) for value in there) == row
@@ -290,7 +292,7 @@ def _row_number(run: int, seq: int) -> int:
     return run << _SEQ_BITS | seq
 
 
-def _run(connection: sqlite3.Connection, conversation: int, run_id: str) -> int:
+def _run_number(connection: sqlite3.Connection, conversation: int, run_id: str) -> int:
     connection.execute("INSERT OR IGNORE INTO runs (conversation, id) VALUES (?, ?)", (conversation, run_id))
     row = connection.execute(
         "SELECT number FROM runs WHERE conversation = ? AND id = ?", (conversation, run_id)

@@ -10,12 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from desktop_agent.storage.conversation_locks import Program, who
+from desktop_agent.storage.conversation_locks import Program, holder_text
 from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
 from desktop_agent.vocabulary.errors import DatabaseBusy, Sentence
 from desktop_agent.vocabulary.messages import new_id
 
-_FOLDER = "open"
+_PRESENCE_FOLDER = "open"
 
 
 class Presence:
@@ -23,10 +23,10 @@ class Presence:
 
     def __init__(self, folder: Path, program: Program) -> None:
         """Take the lock. Raises StorageFailed."""
-        path = lock_path(folder, f"{_FOLDER}/{new_id()}")
+        path = lock_path(folder, f"{_PRESENCE_FOLDER}/{new_id()}")
         lock = FileLock(path, folder)
         lock.acquire(Holder.this_process(program))
-        self._end = weakref.finalize(self, _end, lock, path)
+        self._end = weakref.finalize(self, _release_presence, lock, path)
         # A process that was forked must not end its parent's.
         self._end.atexit = False
 
@@ -35,7 +35,7 @@ class Presence:
         self._end()
 
 
-def _end(lock: FileLock, path: Path) -> None:
+def _release_presence(lock: FileLock, path: Path) -> None:
     if not lock.is_held:
         return
     with suppress(OSError):
@@ -47,7 +47,7 @@ def _end(lock: FileLock, path: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Others:
+class OtherProcesses:
     """`present` has the processes that have the database open; None for one whose name is not known."""
 
     present: tuple[Holder | None, ...]
@@ -58,7 +58,7 @@ class Others:
         if not self.present:
             return
         holder = self.present[0]
-        words = Sentence("another program") if holder is None else who(holder)
+        words = Sentence("another program") if holder is None else holder_text(holder)
         raise DatabaseBusy(
             Sentence("The saved conversations must be repaired or upgraded, but {who} has them open.", {"who": words}),
             "Close it, then start again.",
@@ -71,11 +71,11 @@ class Others:
                 path.unlink()
 
 
-def find_others(folder: Path) -> Others:
+def find_other_processes(folder: Path) -> OtherProcesses:
     """All that are registered, present or killed. Raises StorageFailed."""
     present: list[Holder | None] = []
     killed: list[Path] = []
-    for path in sorted(lock_path(folder, _FOLDER).with_suffix("").glob("*.lock")):
+    for path in sorted(lock_path(folder, _PRESENCE_FOLDER).with_suffix("").glob("*.lock")):
         lock = FileLock(path, folder)
         holder = lock.holder()
         if lock.acquire():
@@ -83,4 +83,4 @@ def find_others(folder: Path) -> Others:
             lock.release()
         else:
             present.append(holder)
-    return Others(tuple(present), tuple(killed))
+    return OtherProcesses(tuple(present), tuple(killed))

@@ -11,40 +11,42 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from desktop_agent.storage.database.connection import PAGE_SIZE, Connection, decoded, is_damage
-from desktop_agent.storage.database.messages import are_misplaced
-from desktop_agent.storage.database.rescue import carry_over
-from desktop_agent.storage.database.salvage import Pages, rows_in
-from desktop_agent.storage.database.schema import STEPS, apply_steps, refuse_newer, version_of
+from desktop_agent.storage.database.connection import PAGE_SIZE, DatabaseConnection, decode_text, is_damage
+from desktop_agent.storage.database.messages import has_misplaced_messages
+from desktop_agent.storage.database.rescue import copy_rows
+from desktop_agent.storage.database.salvage import PageReader, read_rows
+from desktop_agent.storage.database.schema import MIGRATIONS, apply_migrations, refuse_newer, schema_version
 from desktop_agent.vocabulary.errors import Sentence
 
-_FORMAT = slice(18, 20)
+_HEADER_FORMAT = slice(18, 20)
 """Where the header says that the file is in write-ahead mode, which a database in memory cannot be."""
-_COUNT = slice(28, 32)
+_HEADER_PAGE_COUNT = slice(28, 32)
 """Where it says how many pages there are ("Database File Format", section 1.3.7)."""
 
 
-def open_read_only(path: Path, *, check: bool, steps: Sequence[str] = STEPS) -> tuple[Connection, tuple[Sentence, ...]]:
+def open_read_only(
+    path: Path, *, check: bool, steps: Sequence[str] = MIGRATIONS
+) -> tuple[DatabaseConnection, tuple[Sentence, ...]]:
     """Open what is there, and return what to tell about it. `check` all of it for damage.
 
     Raises sqlite3.Error, OSError, and DatabaseTooNew.
     """
     try:
-        connection = _of_today(path, steps)
+        connection = _open_current(path, steps)
     except sqlite3.Error as error:
         if not is_damage(error):
             raise
         connection = None
     if connection is not None:
         # A message out of its place is looked for now: found while reading, it could not be put right any more.
-        is_damaged = is_cut_off(path) or (check and (is_not_whole(connection) or are_misplaced(connection)))
+        is_damaged = is_truncated(path) or (check and (has_damage(connection) or has_misplaced_messages(connection)))
         if not is_damaged:
             return connection, ()
         connection.close()
-    return _rescued(path, steps)
+    return _open_rescued(path, steps)
 
 
-def is_cut_off(path: Path) -> bool:
+def is_truncated(path: Path) -> bool:
     """Whether the file is shorter than its header says. SQLite reads zeros for the rest of a page that is cut off.
 
     Not asked where pages wait in the log: the last one may still have to be copied from there. Raises OSError.
@@ -53,11 +55,11 @@ def is_cut_off(path: Path) -> bool:
     if log.exists() and log.stat().st_size:
         return False
     with path.open("rb") as file:
-        header = file.read(_COUNT.stop)
-    return path.stat().st_size < int.from_bytes(header[_COUNT], "big") * PAGE_SIZE
+        header = file.read(_HEADER_PAGE_COUNT.stop)
+    return path.stat().st_size < int.from_bytes(header[_HEADER_PAGE_COUNT], "big") * PAGE_SIZE
 
 
-def is_not_whole(connection: sqlite3.Connection) -> bool:
+def has_damage(connection: sqlite3.Connection) -> bool:
     """Whether the quick check finds anything, or cannot be made."""
     try:
         return [str(row[0]) for row in connection.execute("PRAGMA quick_check(1)")] != ["ok"]
@@ -67,16 +69,16 @@ def is_not_whole(connection: sqlite3.Connection) -> bool:
         raise
 
 
-def _of_today(path: Path, steps: Sequence[str]) -> Connection | None:
+def _open_current(path: Path, steps: Sequence[str]) -> DatabaseConnection | None:
     """As it is; one of an older version as a copy in memory that is brought up to date. None without any tables."""
-    connection = _readable(path) or _in_memory(path)
+    connection = _open_in_place(path) or _open_in_memory(path)
     try:
         refuse_newer(connection, path, steps)
-        version = version_of(connection)
+        version = schema_version(connection)
         if 0 < version < len(steps):
             connection.close()
-            connection = _in_memory(path)
-            apply_steps(connection, steps)
+            connection = _open_in_memory(path)
+            apply_migrations(connection, steps)
         connection.execute("PRAGMA query_only=ON")
     except BaseException:
         connection.close()
@@ -87,30 +89,30 @@ def _of_today(path: Path, steps: Sequence[str]) -> Connection | None:
     return connection
 
 
-def _readable(path: Path) -> Connection | None:
+def _open_in_place(path: Path) -> DatabaseConnection | None:
     """The file as it lies there; None where that would leave out what stands in its log."""
     with suppress(sqlite3.OperationalError):
-        return _connect(path.absolute().as_uri() + "?mode=ro")
+        return _connect_read_only(path.absolute().as_uri() + "?mode=ro")
     log = path.with_name(f"{path.name}-wal")
     if log.exists() and log.stat().st_size:
         return None
-    return _connect(path.absolute().as_uri() + "?immutable=1")
+    return _connect_read_only(path.absolute().as_uri() + "?immutable=1")
 
 
-def _in_memory(path: Path) -> Connection:
+def _open_in_memory(path: Path) -> DatabaseConnection:
     """All that was committed, file and log together."""
-    with Pages(path) as pages:
+    with PageReader(path) as pages:
         data = bytearray().join(pages.page(number).ljust(PAGE_SIZE, b"\0") for number in range(1, pages.count + 1))
-    data[_FORMAT] = b"\x01\x01"
-    connection = _connect(":memory:")
+    data[_HEADER_FORMAT] = b"\x01\x01"
+    connection = _connect_read_only(":memory:")
     connection.deserialize(bytes(data))
     return connection
 
 
-def _rescued(path: Path, steps: Sequence[str]) -> tuple[Connection, tuple[Sentence, ...]]:
-    connection = _connect(":memory:")
-    apply_steps(connection, steps)
-    counts = carry_over(rows_in(path), connection)
+def _open_rescued(path: Path, steps: Sequence[str]) -> tuple[DatabaseConnection, tuple[Sentence, ...]]:
+    connection = _connect_read_only(":memory:")
+    apply_migrations(connection, steps)
+    counts = copy_rows(read_rows(path), connection)
     connection.execute("PRAGMA query_only=ON")
     told = Sentence(
         "The saved conversations are damaged. {conversations} conversations with {messages} messages can be read.",
@@ -119,10 +121,10 @@ def _rescued(path: Path, steps: Sequence[str]) -> tuple[Connection, tuple[Senten
     return connection, (told,)
 
 
-def _connect(database: str) -> Connection:
+def _connect_read_only(database: str) -> DatabaseConnection:
     """Raises sqlite3.Error, also where it can be opened but not read."""
-    connection = sqlite3.connect(database, isolation_level=None, factory=Connection, uri=True)
-    connection.text_factory = decoded
+    connection = sqlite3.connect(database, isolation_level=None, factory=DatabaseConnection, uri=True)
+    connection.text_factory = decode_text
     try:
         for pragma in ("cell_size_check=ON", "trusted_schema=OFF", "temp_store=MEMORY", "schema_version"):
             connection.execute(f"PRAGMA {pragma}").fetchall()

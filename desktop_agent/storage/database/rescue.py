@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from desktop_agent.storage.database.connection import connect, transaction
-from desktop_agent.storage.database.salvage import Row, rows_in
-from desktop_agent.storage.database.schema import TABLES, upgrade
-from desktop_agent.storage.files import aside_path, sync_folder
+from desktop_agent.storage.database.salvage import SalvagedRow, read_rows
+from desktop_agent.storage.database.schema import TABLES_BY_MARK, migrate
+from desktop_agent.storage.files import damaged_copy_path, sync_folder
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import new_id
 
-_BATCH = 5000
-_KINDS: dict[str, type | tuple[type, ...]] = {"INTEGER": int, "TEXT": (str, bytes)}
+_BATCH_ROWS = 5000
+_COLUMN_TYPES: dict[str, type | tuple[type, ...]] = {"INTEGER": int, "TEXT": (str, bytes)}
 
 # What points at a row that is lost, or in a circle, is mended so that every message can still be reached.
-_MENDS = (
+_REPAIRS = (
     "DELETE FROM runs WHERE conversation NOT IN (SELECT number FROM conversations)",
     "DELETE FROM journal WHERE number >> 32 NOT IN (SELECT number FROM runs)",
     "DELETE FROM checkpoints WHERE conversation NOT IN (SELECT number FROM conversations)",
@@ -61,23 +61,23 @@ _LOST_CONVERSATIONS = """
     WHERE conversation NOT IN (SELECT number FROM conversations) GROUP BY conversation"""
 
 
-def create(path: Path) -> None:
+def create_database(path: Path) -> None:
     """Make a new, empty database; the name appears only when it is complete. Raises sqlite3.Error and OSError."""
-    unfinished = _begin(path)
+    unfinished = _create_unfinished(path)
     unfinished.replace(path)
     sync_folder(path.parent)
 
 
-def rebuild(path: Path) -> Sentence:
+def rebuild_database(path: Path) -> Sentence:
     """Put a new database with all readable rows in place of the damaged one; says what was done.
 
-    The damaged file is kept beside it as `NAME.damaged-YYYYMMDD-HHMMSS`, its log and log index likewise.
+    The damaged file is kept beside it as `TOOL_NAME.damaged-YYYYMMDD-HHMMSS`, its log and log index likewise.
     Raises sqlite3.Error and OSError; the damaged file is then where it was.
     """
-    unfinished = _begin(path)
+    unfinished = _create_unfinished(path)
     with closing(connect(unfinished)) as connection:
-        counts = carry_over(rows_in(path), connection)
-    aside = _set_aside(path)
+        counts = copy_rows(read_rows(path), connection)
+    aside = _set_damaged_aside(path)
     unfinished.replace(path)
     sync_folder(path.parent)
     return Sentence(
@@ -91,20 +91,20 @@ def rebuild(path: Path) -> Sentence:
     )
 
 
-def _begin(path: Path) -> Path:
+def _create_unfinished(path: Path) -> Path:
     unfinished = path.with_name(f"{path.name}.unfinished")
     for suffix in ("", "-wal", "-shm"):
         unfinished.with_name(unfinished.name + suffix).unlink(missing_ok=True)
     os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     with closing(connect(unfinished)) as connection:
-        upgrade(connection, unfinished)
+        migrate(connection, unfinished)
     return unfinished
 
 
-def carry_over(rows: Iterator[Row], connection: sqlite3.Connection) -> Counter[str]:
+def copy_rows(rows: Iterator[SalvagedRow], connection: sqlite3.Connection) -> Counter[str]:
     """Insert these rows into empty tables, and repair what points at lost ones; returns how many each table has."""
     connection.execute("PRAGMA foreign_keys=OFF")
-    writers = {mark: _Writer(connection, table) for mark, table in TABLES.items()}
+    writers = {mark: _RowWriter(connection, table) for mark, table in TABLES_BY_MARK.items()}
     with transaction(connection):
         for row in rows:
             # Column 0 is the row number, column 1 the mark.
@@ -113,31 +113,32 @@ def carry_over(rows: Iterator[Row], connection: sqlite3.Connection) -> Counter[s
                 writers[mark].add(row)
         for writer in writers.values():
             writer.flush()
-        _mend(connection)
-    return Counter(
-        {table: int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]) for table in TABLES.values()}  # noqa: S608  our own names
-    )
+        _repair_links(connection)
+    counts: Counter[str] = Counter()
+    for table in TABLES_BY_MARK.values():
+        counts[table] = connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608  our own names
+    return counts
 
 
-class _Writer:
+class _RowWriter:
     """Inserts rows of one table, many at a time; a row that does not fit the table is left out."""
 
     def __init__(self, connection: sqlite3.Connection, table: str) -> None:
         self._connection = connection
         columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
-        self._kinds = [_KINDS[column[2]] for column in columns]
-        self._defaults = [_literal(column[4]) for column in columns]
+        self._kinds = [_COLUMN_TYPES[column[2]] for column in columns]
+        self._defaults = [_default_value(column[4]) for column in columns]
         places = ", ".join("?" * len(columns))
         self._insert = f"INSERT OR IGNORE INTO {table} VALUES ({places})"  # noqa: S608  our own names
         self._rows: list[list[Any]] = []
 
-    def add(self, row: Row) -> None:
+    def add(self, row: SalvagedRow) -> None:
         """Queue one row; columns that a later version added are filled with their defaults."""
         values = [row.number, *row.values[1:]][: len(self._defaults)]
         if not all(value is None or isinstance(value, kind) for value, kind in zip(values, self._kinds, strict=False)):
             return
         self._rows.append(values + self._defaults[len(values) :])
-        if len(self._rows) >= _BATCH:
+        if len(self._rows) >= _BATCH_ROWS:
             self.flush()
 
     def flush(self) -> None:
@@ -146,13 +147,13 @@ class _Writer:
         self._rows.clear()
 
 
-def _literal(default: str | None) -> int | str | None:
+def _default_value(default: str | None) -> int | str | None:
     if default is None or default == "NULL":
         return None
     return int(default) if default.lstrip("-").isdigit() else default.strip("'")
 
 
-def _mend(connection: sqlite3.Connection) -> None:
+def _repair_links(connection: sqlite3.Connection) -> None:
     for number, created_at, head in connection.execute(_LOST_CONVERSATIONS).fetchall():
         connection.execute(
             "INSERT INTO conversations (number, id, title, title_is_automatic, created_at, updated_at, head)"
@@ -160,12 +161,12 @@ def _mend(connection: sqlite3.Connection) -> None:
             " (SELECT coalesce(strftime('%s', ?), strftime('%s')) * 1000000 AS t)",
             (number, new_id(), head, created_at),
         )
-    for statement in _MENDS:
+    for statement in _REPAIRS:
         connection.execute(statement)
-    _count_again(connection)
+    _recount_positions(connection)
 
 
-def _count_again(connection: sqlite3.Connection) -> None:
+def _recount_positions(connection: sqlite3.Connection) -> None:
     """A position is the parent's and one; a parent's number is smaller, so one pass in order is enough."""
     depths: dict[int, int] = {}
     wrong: list[tuple[int, int]] = []
@@ -180,9 +181,9 @@ def _count_again(connection: sqlite3.Connection) -> None:
     )
 
 
-def _set_aside(path: Path) -> Path:
+def _set_damaged_aside(path: Path) -> Path:
     """A second name for the damaged file, so that at no moment there is none of the usual name."""
-    aside = aside_path(path)
+    aside = damaged_copy_path(path)
     try:
         os.link(path, aside)
     except OSError:  # a file system without hard links

@@ -5,15 +5,15 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Protocol, TypeVar
 
-from desktop_agent.storage.database.connection import Connection, text_of, text_or_none
-from desktop_agent.storage.json_form import read_rule, read_rule_in_part, rule_text
+from desktop_agent.storage.database.connection import DatabaseConnection, text_of, text_or_none
+from desktop_agent.storage.json_form import read_rule, read_rule_partially, rule_to_json
 from desktop_agent.storage.records import StoredRules
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleScope
 
 T = TypeVar("T")
 
 # The conversation is named by its id: a rule may be made before the conversation is written.
-TABLE = """
+RULES_TABLE = """
 CREATE TABLE rules (
     number INTEGER PRIMARY KEY,
     mark INTEGER NOT NULL DEFAULT 108 CHECK (mark = 108),
@@ -24,8 +24,8 @@ CREATE TABLE rules (
 );
 CREATE INDEX rules_by_conversation ON rules (conversation);
 """
-_SELECT = "SELECT id, body, last_used_at FROM rules"
-_SAVE = """
+_SELECT_RULES = "SELECT id, body, last_used_at FROM rules"
+_SAVE_RULE = """
     INSERT INTO rules (id, conversation, body, last_used_at) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE
     SET conversation = excluded.conversation, body = excluded.body, last_used_at = excluded.last_used_at"""
 
@@ -33,7 +33,7 @@ _SAVE = """
 class RunInDatabase(Protocol):
     """Runs work in the thread of the database and waits for it."""
 
-    def __call__(self, work: Callable[[Connection], T], /) -> Awaitable[T]:
+    def __call__(self, work: Callable[[DatabaseConnection], T], /) -> Awaitable[T]:
         """Raises StorageFailed."""
         ...
 
@@ -50,13 +50,13 @@ class RuleRows:
 
     async def load(self) -> StoredRules:
         """Every rule, and how many of them this version understands in part or not at all."""
-        return await self._run(lambda db: _stored(db.execute(f"{_SELECT} ORDER BY number")))
+        return await self._run(lambda db: _read_rules(db.execute(f"{_SELECT_RULES} ORDER BY number")))
 
     async def save(self, rule: Rule) -> None:
         """Keep one; one of the same id is replaced."""
         conversation = rule.conversation_id if rule.scope is RuleScope.CONVERSATION else None
         used = None if rule.last_used_at is None else rule.last_used_at.isoformat()
-        await self._run(lambda db: db.execute(_SAVE, (rule.id, conversation, rule_text(rule), used)))
+        await self._run(lambda db: db.execute(_SAVE_RULE, (rule.id, conversation, rule_to_json(rule), used)))
 
     async def delete(self, rule_id: str) -> None:
         """Forget one. Harmless where there is none."""
@@ -68,20 +68,20 @@ class RuleRows:
         await self._run(lambda db: db.execute("UPDATE rules SET last_used_at = ? WHERE id = ?", row))
 
 
-def _stored(rows: sqlite3.Cursor) -> StoredRules:
+def _read_rules(rows: sqlite3.Cursor) -> StoredRules:
     whole: list[Rule] = []
     stricter = lost = 0
     for id_, body, last_used_at in rows:
         rule = read_rule(text_of(body))
         if rule is None:
-            rule = read_rule_in_part(text_of(body), text_of(id_))
+            rule = read_rule_partially(text_of(body), text_of(id_))
             stricter, lost = stricter + (rule is not None), lost + (rule is None)
         if rule is not None:
-            whole.append(_used(rule, text_or_none(last_used_at)))
+            whole.append(_with_last_use(rule, text_or_none(last_used_at)))
     return StoredRules(tuple(whole), stricter, lost)
 
 
-def _used(rule: Rule, at: str | None) -> Rule:
+def _with_last_use(rule: Rule, at: str | None) -> Rule:
     try:
         return rule if at is None else rule.model_copy(update={"last_used_at": datetime.fromisoformat(at)})
     except ValueError:  # carried over from a damaged page

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, NamedTuple, Self
 
 from desktop_agent.storage.database.connection import PAGE_SIZE
 
-_ROWS_PAGE = 0x0D
+_LEAF_PAGE = 0x0D
 _FILE_HEADER = 100
 _PAGE_HEADER = 8
 _LOG_HEADER = 32
@@ -22,45 +22,45 @@ _INTEGER_SIZES = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 _UNREADABLE = (struct.error, IndexError, ValueError, OverflowError)
 
 
-class Row(NamedTuple):
+class SalvagedRow(NamedTuple):
     """A row as it lies on the page; the column that is the row number itself is None in `values`."""
 
     number: int
     values: list[Any]
 
 
-def rows_in(path: Path) -> Iterator[Row]:
+def read_rows(path: Path) -> Iterator[SalvagedRow]:
     """Every row on every readable page of the database at `path`, in the order of pages. Raises OSError."""
-    with Pages(path) as pages:
+    with PageReader(path) as pages:
         for number in range(1, pages.count + 1):
             page = pages.page(number)
             start = _FILE_HEADER if number == 1 else 0
             # The last one may be cut off: what lies before the cut is whole.
-            if len(page) >= start + _PAGE_HEADER and page[start] == _ROWS_PAGE:
-                yield from _rows_of(pages, page, start)
+            if len(page) >= start + _PAGE_HEADER and page[start] == _LEAF_PAGE:
+                yield from _rows_on_page(pages, page, start)
 
 
-def _rows_of(pages: "Pages", page: bytes, start: int) -> Iterator[Row]:
+def _rows_on_page(pages: "PageReader", page: bytes, start: int) -> Iterator[SalvagedRow]:
     (cells,) = struct.unpack_from(">H", page, start + 3)
     for index in range(min(cells, PAGE_SIZE // 4)):
         try:
             (at,) = struct.unpack_from(">H", page, start + _PAGE_HEADER + 2 * index)
-            yield _row(pages, page, at)
+            yield _read_row(pages, page, at)
         except _UNREADABLE:
             continue
 
 
-def _row(pages: "Pages", page: bytes, at: int) -> Row:
-    size, at = _varint(page, at)
-    number, at = _varint(page, at)
+def _read_row(pages: "PageReader", page: bytes, at: int) -> SalvagedRow:
+    size, at = _read_varint(page, at)
+    number, at = _read_varint(page, at)
     number = number - (1 << 64) if number >> 63 else number
-    return Row(number, _values(_payload(pages, page, at, size)))
+    return SalvagedRow(number, _read_values(_read_payload(pages, page, at, size)))
 
 
-def _payload(pages: "Pages", page: bytes, at: int, size: int) -> bytes:
+def _read_payload(pages: "PageReader", page: bytes, at: int, size: int) -> bytes:
     most = PAGE_SIZE - 35
     if size <= most:
-        return _exactly(page[at : at + size], size)
+        return _require_size(page[at : at + size], size)
     least = (PAGE_SIZE - 12) * 32 // 255 - 23
     local = least + (size - least) % (PAGE_SIZE - 4)
     local = local if local <= most else least
@@ -74,35 +74,35 @@ def _payload(pages: "Pages", page: bytes, at: int, size: int) -> bytes:
         (following,) = struct.unpack_from(">I", overflow, 0)
         pieces.append(overflow[4 : 4 + missing])
         missing -= len(pieces[-1])
-    return _exactly(b"".join(pieces), size)
+    return _require_size(b"".join(pieces), size)
 
 
-def _exactly(data: bytes, size: int) -> bytes:
+def _require_size(data: bytes, size: int) -> bytes:
     if len(data) != size:
         raise ValueError
     return data
 
 
-def _values(payload: bytes) -> list[Any]:
-    end, at = _varint(payload, 0)
+def _read_values(payload: bytes) -> list[Any]:
+    end, at = _read_varint(payload, 0)
     kinds: list[int] = []
     while at < end:
-        kind, at = _varint(payload, at)
+        kind, at = _read_varint(payload, at)
         kinds.append(kind)
     values: list[Any] = []
     at = end
     for kind in kinds:
-        value, at = _value(payload, at, kind)
+        value, at = _read_value(payload, at, kind)
         values.append(value)
     return values
 
 
-def _value(payload: bytes, at: int, kind: int) -> tuple[Any, int]:
+def _read_value(payload: bytes, at: int, kind: int) -> tuple[Any, int]:
     if kind == 0:
         return None, at
     if kind in _INTEGER_SIZES:
         end = at + _INTEGER_SIZES[kind]
-        return int.from_bytes(_exactly(payload[at:end], end - at), "big", signed=True), end
+        return int.from_bytes(_require_size(payload[at:end], end - at), "big", signed=True), end
     if kind == 7:
         return struct.unpack_from(">d", payload, at)[0], at + 8
     if kind in {8, 9}:
@@ -110,11 +110,11 @@ def _value(payload: bytes, at: int, kind: int) -> tuple[Any, int]:
     if kind < 12:
         raise ValueError
     end = at + (kind - 12) // 2
-    data = _exactly(payload[at:end], end - at)
+    data = _require_size(payload[at:end], end - at)
     return (data.decode("utf-8", "replace") if kind % 2 else data), end
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
     value = 0
     for index in range(8):
         byte = data[at + index]
@@ -124,7 +124,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     return value << 8 | data[at + 8], at + 9
 
 
-class Pages:
+class PageReader:
     """Pages by number, as the last committed transaction left them."""
 
     def __init__(self, path: Path) -> None:
@@ -135,7 +135,7 @@ class Pages:
         log = path.with_name(path.name + "-wal")
         if log.exists():
             self._log = log.open("rb")
-            self._in_log = _committed(self._log)
+            self._in_log = _committed_pages(self._log)
             self.count = max(self.count, *self._in_log, 0)
 
     def __enter__(self) -> Self:
@@ -157,19 +157,19 @@ class Pages:
         return self._file.read(PAGE_SIZE)
 
 
-def _committed(log: BinaryIO) -> dict[int, int]:
+def _committed_pages(log: BinaryIO) -> dict[int, int]:
     """Where the log holds the newest committed copy of each page."""
     header = log.read(_LOG_HEADER)
     order = _LOG_MAGIC.get(int.from_bytes(header[:4], "big"))
     if order is None or len(header) < _LOG_HEADER:
         return {}
-    sums = _sums(header[:24], order, (0, 0))
+    sums = _checksums(header[:24], order, (0, 0))
     if sums != struct.unpack_from(">II", header, 24):
         return {}
     committed: dict[int, int] = {}
     pending: dict[int, int] = {}
     while len(frame := log.read(_FRAME_HEADER + PAGE_SIZE)) == _FRAME_HEADER + PAGE_SIZE:
-        sums = _sums(frame[:8] + frame[_FRAME_HEADER:], order, sums)
+        sums = _checksums(frame[:8] + frame[_FRAME_HEADER:], order, sums)
         if frame[8:16] != header[16:24] or sums != struct.unpack_from(">II", frame, 16):
             break
         number, size_after = struct.unpack_from(">II", frame, 0)
@@ -180,7 +180,7 @@ def _committed(log: BinaryIO) -> dict[int, int]:
     return committed
 
 
-def _sums(data: bytes, order: str, start: tuple[int, int]) -> tuple[int, int]:
+def _checksums(data: bytes, order: str, start: tuple[int, int]) -> tuple[int, int]:
     first, second = start
     words = struct.unpack(f"{order}{len(data) // 4}I", data)
     for index in range(0, len(words), 2):

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from desktop_agent.storage.database import checkpoints, rules
-from desktop_agent.storage.database.backup import verified_copy
+from desktop_agent.storage.database.backup import write_verified_copy
 from desktop_agent.storage.database.connection import transaction
 from desktop_agent.vocabulary.errors import DatabaseTooNew, Sentence
 
-_FIRST = """
+_FIRST_TABLES = """
 CREATE TABLE conversations (
     number INTEGER PRIMARY KEY,
     mark INTEGER NOT NULL DEFAULT 101 CHECK (mark = 101),
@@ -99,10 +99,10 @@ _REASONING = """
 ALTER TABLE conversations ADD COLUMN reasoning TEXT;  -- JSON, or NULL for what the model does by itself
 """
 
-_CONDUCT = f"""
+_SESSION_STATE = f"""
 ALTER TABLE conversations ADD COLUMN state TEXT;  -- JSON, or NULL for what every conversation begins with
-{rules.TABLE}
-{checkpoints.TABLE}
+{rules.RULES_TABLE}
+{checkpoints.CHECKPOINTS_TABLE}
 """
 
 _PARAMETERS = """
@@ -110,8 +110,8 @@ ALTER TABLE conversations ADD COLUMN parameters TEXT;  -- JSON, or NULL for what
 """
 
 # Step i turns version i into version i + 1. A step that was released is never changed again.
-STEPS: tuple[str, ...] = (_FIRST, _REASONING, _CONDUCT, _PARAMETERS)
-TABLES: dict[int, str] = {
+MIGRATIONS: tuple[str, ...] = (_FIRST_TABLES, _REASONING, _SESSION_STATE, _PARAMETERS)
+TABLES_BY_MARK: dict[int, str] = {
     101: "conversations",
     102: "messages",
     103: "runs",
@@ -124,14 +124,14 @@ TABLES: dict[int, str] = {
 }
 
 
-def version_of(connection: sqlite3.Connection) -> int:
+def schema_version(connection: sqlite3.Connection) -> int:
     """The schema version that the file claims; 0 when nothing was ever written."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def refuse_newer(connection: sqlite3.Connection, path: Path, steps: Sequence[str] = STEPS) -> None:
+def refuse_newer(connection: sqlite3.Connection, path: Path, steps: Sequence[str] = MIGRATIONS) -> None:
     """Raise DatabaseTooNew if this version cannot read the file."""
-    version = version_of(connection)
+    version = schema_version(connection)
     if version > len(steps):
         raise DatabaseTooNew(
             Sentence("The conversations in “{path}” were saved by a newer version.", {"path": str(path)}),
@@ -139,35 +139,35 @@ def refuse_newer(connection: sqlite3.Connection, path: Path, steps: Sequence[str
         )
 
 
-def upgrade(connection: sqlite3.Connection, path: Path, steps: Sequence[str] = STEPS) -> Path | None:
+def migrate(connection: sqlite3.Connection, path: Path, steps: Sequence[str] = MIGRATIONS) -> Path | None:
     """Bring the database up to date, step by step; a database that holds something is copied first.
 
     Returns the copy, or None if there was nothing to do. A step that fails leaves its version as it was.
     Raises sqlite3.Error and StorageFailed.
     """
-    version = version_of(connection)
+    version = schema_version(connection)
     if version == len(steps):
         return None
     copy = None
     if version > 0:
         copy = path.with_name(f"{path.name}.before-version-{len(steps)}")
         copy.unlink(missing_ok=True)
-        verified_copy(connection, copy)
-    apply_steps(connection, steps)
+        write_verified_copy(connection, copy)
+    apply_migrations(connection, steps)
     return copy
 
 
-def apply_steps(connection: sqlite3.Connection, steps: Sequence[str] = STEPS) -> None:
+def apply_migrations(connection: sqlite3.Connection, steps: Sequence[str] = MIGRATIONS) -> None:
     """The steps that are missing, without a copy. Raises sqlite3.Error."""
-    version = version_of(connection)
+    version = schema_version(connection)
     for number, step in enumerate(steps[version:], start=version + 1):
         with transaction(connection):
-            for statement in _statements(step):
+            for statement in _split_statements(step):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version={number}")
 
 
-def _statements(script: str) -> list[str]:
+def _split_statements(script: str) -> list[str]:
     """One by one: executescript would commit the transaction that it stands in."""
     found: list[str] = []
     statement = ""

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from desktop_agent.tools.commands.known_places import (
-    homes,
-    is_in,
-    known_places,
-    private_places,
-    readable_places,
-    start_files,
+    home_folders,
+    is_inside,
+    path_lists,
+    private_paths,
+    readable_paths,
+    startup_file_paths,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class SandboxPolicy:
     """Absolute paths without links. What is neither `writable` nor `readable` is closed, as is what is `hidden` in it.
 
     Of places in each other the inner one counts. `links` lie outside of them and lead into what is readable.
@@ -27,7 +27,7 @@ class Bounds:
     `pinned`, each of which comes before those in it. Not every confinement can hold these two. `closed` are places,
     there or not, that nobody writes: nothing is made, replaced or removed in a folder on the way to one. `network`:
     hosts were granted; over `channel` goes a command's proxy to them, where it is alone in its network.
-    Where it `only_reads`, of the writable folders only the last, the command's own, may be written. In place of some
+    Where it `is_read_only`, of the writable folders only the last, the command's own, may be written. In place of some
     closed files with settings there are `copies` to be read, and `variables` of the environment that lead to copies.
     """
 
@@ -37,40 +37,40 @@ class Bounds:
     read_only: tuple[Path, ...] = ()
     pinned: tuple[Path, ...] = ()
     closed: tuple[Path, ...] = ()
-    only_reads: bool = False
+    is_read_only: bool = False
     readable: tuple[Path, ...] = ()
     links: tuple[Path, ...] = ()
     channel: int | None = None
     copies: tuple[tuple[Path, Path], ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
 
-    def open_in(self, folder: Path) -> tuple[Path, ...]:
+    def writable_in(self, folder: Path) -> tuple[Path, ...]:
         """What of a writable folder may be written: itself, or what is in it now but for what is closed."""
-        if self.only_reads and folder != self.writable[-1]:
+        if self.is_read_only and folder != self.writable[-1]:
             return ()
         below = tuple(each for each in self.closed if folder in each.parents)
-        return tuple(around(folder, (*below, *self.hidden_below(folder)))) if below else (folder,)
+        return tuple(paths_except(folder, (*below, *self.hidden_below(folder)))) if below else (folder,)
 
     def hidden_below(self, folder: Path) -> tuple[Path, ...]:
         """What of a folder stays closed."""
         return tuple(each for each in self.hidden if folder in each.parents)
 
 
-def bounds_for(
+def build_policy(
     workspace: Path, temporary: Path, own_folders: tuple[Path, ...], *, network: bool, copies: Path | None = None
-) -> Bounds:
+) -> SandboxPolicy:
     """The bounds of one command. `own_folders`: where this program keeps its data; `copies`: for those of settings."""
     writable = (workspace.resolve(), temporary.resolve())
-    found = readable_places(writable, copies)
-    secrets = (*private_places(), *own_folders, *_homes_in(found.places), *_only_for_root())
+    found = readable_paths(writable, copies)
+    secrets = (*private_paths(), *own_folders, *_homes_in(found.places), *_root_only_paths())
     real = dict.fromkeys(place.resolve() for place in secrets if os.path.lexists(place))
     seen = {*writable, *found.places}
-    hidden = tuple(place for place in real if place not in writable and is_in(place, seen))
-    readable = tuple(_outermost(found.places, writable, hidden))
-    links = tuple(link for link in found.links if not is_in(link, (*writable, *hidden, *readable)))
-    closed = tuple(_closed_below(writable[0]))
+    hidden = tuple(place for place in real if place not in writable and is_inside(place, seen))
+    readable = tuple(_outermost_paths(found.places, writable, hidden))
+    links = tuple(link for link in found.links if not is_inside(link, (*writable, *hidden, *readable)))
+    closed = tuple(_closed_paths_below(writable[0]))
     handed_over, variables = tuple(found.copies.items()), tuple(found.variables.items())
-    return Bounds(
+    return SandboxPolicy(
         *(writable, hidden, network),
         closed=closed,
         readable=readable,
@@ -80,7 +80,7 @@ def bounds_for(
     )
 
 
-def _outermost(places: Iterable[Path], writable: tuple[Path, ...], hidden: tuple[Path, ...]) -> Iterator[Path]:
+def _outermost_paths(places: Iterable[Path], writable: tuple[Path, ...], hidden: tuple[Path, ...]) -> Iterator[Path]:
     """Those whose nearest folder above is not open already."""
     seen = {**dict.fromkeys(places, True), **dict.fromkeys(writable, True), **dict.fromkeys(hidden, False)}
     for place in places:
@@ -92,14 +92,14 @@ def _outermost(places: Iterable[Path], writable: tuple[Path, ...], hidden: tuple
 def _homes_in(places: Iterable[Path]) -> Iterator[Path]:
     """Home folders that lie in a place of the system, such as /opt: there too reading goes by list."""
     own = set(places)
-    return (home for home in homes() if not own.isdisjoint(home.resolve().parents))
+    return (home for home in home_folders() if not own.isdisjoint(home.resolve().parents))
 
 
-def _only_for_root() -> Iterator[Path]:
+def _root_only_paths() -> Iterator[Path]:
     """What of the system only root may read, if this is root: for everybody else the system closes it."""
     if sys.platform == "win32" or os.geteuid() != 0:
         return
-    yield from map(Path, known_places()["system_secrets"])
+    yield from map(Path, path_lists()["system_secrets"])
     waiting = ["/etc"]
     while waiting:
         # What goes while it is looked at is no secret any more.
@@ -112,11 +112,11 @@ def _only_for_root() -> Iterator[Path]:
                     waiting.append(entry.path)
 
 
-def _closed_below(workspace: Path) -> Iterator[Path]:
+def _closed_paths_below(workspace: Path) -> Iterator[Path]:
     """Of a workspace that is a home folder, or has one in it: what is the person's own affair, there or not."""
     inside = f"{workspace}{os.sep}"
     folders: dict[Path, str] = {}
-    for place in (*private_places(), *start_files()):
+    for place in (*private_paths(), *startup_file_paths()):
         if place.parent not in folders:
             folders[place.parent] = os.path.realpath(place.parent)
         found = {os.path.join(folders[place.parent], place.name)}  # noqa: PTH118 - of several hundred, before each command
@@ -125,7 +125,7 @@ def _closed_below(workspace: Path) -> Iterator[Path]:
         yield from (Path(each) for each in found if each.startswith(inside))
 
 
-def around(folder: Path, closed: tuple[Path, ...]) -> Iterator[Path]:
+def paths_except(folder: Path, closed: tuple[Path, ...]) -> Iterator[Path]:
     """The fewest files and folders that together are everything below a folder, but for what is closed."""
     below = tuple(each for each in closed if folder in each.parents)
     if folder in closed:
@@ -139,4 +139,4 @@ def around(folder: Path, closed: tuple[Path, ...]) -> Iterator[Path]:
     except OSError:
         return  # not ours to read
     for each in inside:
-        yield from around(each, below)
+        yield from paths_except(each, below)

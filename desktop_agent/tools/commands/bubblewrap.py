@@ -5,29 +5,29 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from desktop_agent.tools.commands.bounds import Bounds
-from desktop_agent.tools.commands.landlock import within_namespaces
+from desktop_agent.tools.commands.bounds import SandboxPolicy
+from desktop_agent.tools.commands.landlock import namespace_command
 
 # Not by the person's path, in which a workspace may stand.
-_WHERE = "/usr/bin:/bin:/usr/local/bin"
+_SEARCH_PATH = "/usr/bin:/bin:/usr/local/bin"
 # Folders of the command's own, in memory.
-_EMPTY = ("/tmp", "/var/tmp", "/run")  # noqa: S108 - closed, not used
+_EMPTY_FOLDERS = ("/tmp", "/var/tmp", "/run")  # noqa: S108 - closed, not used
 # What root may write in /proc though it is of the whole machine.
-_OF_THE_KERNEL = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi")
+_KERNEL_FILES = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi")
 
 
-def installed() -> str | None:
+def find_bubblewrap() -> str | None:
     """Where it is."""
-    return shutil.which("bwrap", path=_WHERE)
+    return shutil.which("bwrap", path=_SEARCH_PATH)
 
 
-def command(program: str, argv: Sequence[str], folder: Path, bounds: Bounds) -> list[str]:
+def bubblewrap_command(program: str, argv: Sequence[str], folder: Path, bounds: SandboxPolicy) -> list[str]:
     """The words that start a program in `folder`, within the bounds."""
     options = ["--die-with-parent", "--unshare-all", "--cap-drop", "ALL", "--dev", "/dev", "--proc", "/proc"]
     if os.geteuid() == 0:
-        for name in _OF_THE_KERNEL:
+        for name in _KERNEL_FILES:
             options += ["--ro-bind-try", f"/proc/{name}", f"/proc/{name}"]
-    for place in _EMPTY:
+    for place in _EMPTY_FOLDERS:
         options += ["--tmpfs", place]
     for link in bounds.links:
         options += ["--symlink", str(link.readlink()), str(link)]
@@ -35,9 +35,9 @@ def command(program: str, argv: Sequence[str], folder: Path, bounds: Bounds) -> 
     places = {*bounds.readable, *bounds.hidden, *bounds.writable, *copies}
     for place in sorted(places, key=lambda each: len(each.parts)):
         if place in bounds.writable:
-            options += _opened(bounds, place)
+            options += _writable_mounts(bounds, place)
         elif place in bounds.hidden:
-            options += _closed(place)
+            options += _hidden_mount(place)
         else:
             options += ["--ro-bind", str(copies.get(place, place)), str(place)]
     options += ["--dir", str(Path.home())] if Path.home().is_dir() else []
@@ -46,24 +46,24 @@ def command(program: str, argv: Sequence[str], folder: Path, bounds: Bounds) -> 
     # A namespace keeps no socket away that has a path. Of the internet it has its own 127.0.0.1, which nobody else
     # reaches, and there the proxy to the hosts that are granted.
     # A rule for a folder is one for the workspace in it.
-    held = bounds.writable[0].parents if bounds.only_reads else ()
-    own = (each for each in ("/dev", "/proc", *_EMPTY) if Path(each) not in held)
-    started = within_namespaces(argv, bounds, tuple(own))
+    held = bounds.writable[0].parents if bounds.is_read_only else ()
+    own = (each for each in ("/dev", "/proc", *_EMPTY_FOLDERS) if Path(each) not in held)
+    started = namespace_command(argv, bounds, tuple(own))
     return [program, *options, "--chdir", str(folder), "--", *started]
 
 
-def _opened(bounds: Bounds, writable: Path) -> list[str]:
+def _writable_mounts(bounds: SandboxPolicy, writable: Path) -> list[str]:
     # Where nothing in it may be written it is seen all the same: it may lie where all else is closed.
-    inside = bounds.open_in(writable)
+    inside = bounds.writable_in(writable)
     if inside == (writable,):
-        return ["--bind", str(writable), str(writable), *_kept(bounds, writable)]
+        return ["--bind", str(writable), str(writable), *_protected_mounts(bounds, writable)]
     options = ["--ro-bind", str(writable), str(writable)]
     for each in inside:
-        options += ["--bind-try", str(each), str(each), *_kept(bounds, each)]
+        options += ["--bind-try", str(each), str(each), *_protected_mounts(bounds, each)]
     return options
 
 
-def _kept(bounds: Bounds, writable: Path) -> list[str]:
+def _protected_mounts(bounds: SandboxPolicy, writable: Path) -> list[str]:
     """A place of its own among the mounts cannot be renamed, nor be replaced by something else (rename(2), EBUSY)."""
     options: list[str] = []
     for each in bounds.pinned:
@@ -76,5 +76,5 @@ def _kept(bounds: Bounds, writable: Path) -> list[str]:
     return options
 
 
-def _closed(place: Path) -> list[str]:
+def _hidden_mount(place: Path) -> list[str]:
     return ["--tmpfs", str(place)] if place.is_dir() else ["--ro-bind", "/dev/null", str(place)]

@@ -15,26 +15,26 @@ def remove_tree(folder: Path) -> None:
     with suppress(OSError):
         top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
-            _empty(top)
+            _empty_folder(top)
         finally:
             os.close(top)
         folder.rmdir()
 
 
-def _empty(top: int) -> None:
-    waiting = _cleared(top, top)
+def _empty_folder(top: int) -> None:
+    waiting = _clear_one_level(top, top)
     while waiting:
         name = waiting.pop()
         with suppress(OSError):
             here = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
             try:
-                waiting += _cleared(here, top)
+                waiting += _clear_one_level(here, top)
             finally:
                 os.close(here)
             os.rmdir(name, dir_fd=top)
 
 
-def _cleared(here: int, top: int) -> list[str]:
+def _clear_one_level(here: int, top: int) -> list[str]:
     """Remove the files in a folder, and move its folders to the top; their names there."""
     moved: list[str] = []
     with os.scandir(here) as entries:

@@ -5,12 +5,12 @@ import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-_PASSED = """
+_PASSED_VARIABLES = """
     PATH HOME USER LOGNAME LANG LANGUAGE TZ JAVA_HOME GOPATH GOROOT CARGO_HOME RUSTUP_HOME VIRTUAL_ENV
     CONDA_PREFIX NVM_DIR PYENV_ROOT RBENV_ROOT SDKMAN_DIR ANDROID_HOME DOTNET_ROOT CC CXX PKG_CONFIG_PATH
     XDG_CONFIG_HOME XDG_DATA_DIRS SSL_CERT_FILE SSL_CERT_DIR
 """
-_FOR_NETWORK = "http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY all_proxy ALL_PROXY"
+_PROXY_VARIABLES = "http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY all_proxy ALL_PROXY"
 _LOCALE = re.compile(r"LC_[A-Z]+")
 # What of a cache is only read is read where the person has it. Programs that can do without writing there.
 _READ_CACHES = {
@@ -34,7 +34,7 @@ PROXY_PORT = 3128
 """Where a command that is alone in its network has its proxy, on 127.0.0.1."""
 _OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
 # Nobody is there to answer, to turn pages, or to see colours.
-_FIXED = {
+_FIXED_VARIABLES = {
     "TERM": "dumb",
     "PAGER": "cat",
     "GIT_PAGER": "cat",
@@ -48,38 +48,40 @@ _FIXED = {
 }
 
 
-def environment_of_command(
+def command_environment(
     own: Mapping[str, str], temporary: Path, *, network: bool, only_reads: bool = False
 ) -> dict[str, str]:
     """The variables of a command, out of this program's `own`; it puts temporary files and caches in `temporary`.
 
-    Where it `only_reads`, also the caches that programs keep in the workspace otherwise.
+    Where it `is_read_only`, also the caches that programs keep in the workspace otherwise.
     """
-    passed = {name: value for name, value in own.items() if name in _PASSED.split() or _LOCALE.fullmatch(name)}
+    passed = {
+        name: value for name, value in own.items() if name in _PASSED_VARIABLES.split() or _LOCALE.fullmatch(name)
+    }
     if network:
         # An address with a name and a password in it is a secret.
-        passed |= {name: value for name, value in own.items() if name in _FOR_NETWORK.split() and "@" not in value}
+        passed |= {name: value for name, value in own.items() if name in _PROXY_VARIABLES.split() and "@" not in value}
     else:
         passed |= _WITHOUT_NETWORK
     passed.setdefault("PATH", os.defpath)
-    found = passed | _FIXED | _caches(own) | _own_places(temporary)
-    return found | _caches_of_readers(temporary) if only_reads else found
+    found = passed | _FIXED_VARIABLES | _shared_caches(own) | _temporary_folders(temporary)
+    return found | _read_only_caches(temporary) if only_reads else found
 
 
 def proxy_environment(hosts: Collection[str]) -> dict[str, str]:
     """The variables by which programs find the proxy to these hosts; its own servers a command reaches without."""
     proxy, direct = f"http://127.0.0.1:{PROXY_PORT}", ",".join(each for each in _OWN_HOSTS if each not in hosts)
-    names = {name: direct if "no" in name.lower() else proxy for name in _FOR_NETWORK.split()}
+    names = {name: direct if "no" in name.lower() else proxy for name in _PROXY_VARIABLES.split()}
     # From version 22.21 on Node.js goes by the others if this is set.
     return {**names, "NODE_USE_ENV_PROXY": "1"}
 
 
-def _own_places(temporary: Path) -> dict[str, str]:
+def _temporary_folders(temporary: Path) -> dict[str, str]:
     caches = temporary / "cache"
     return {"TMPDIR": str(temporary), "XDG_CACHE_HOME": str(caches), "npm_config_cache": str(caches / "npm")}
 
 
-def _caches_of_readers(temporary: Path) -> dict[str, str]:
+def _read_only_caches(temporary: Path) -> dict[str, str]:
     caches = temporary / "cache"
     return {
         "RUFF_CACHE_DIR": str(caches / "ruff"),
@@ -90,7 +92,7 @@ def _caches_of_readers(temporary: Path) -> dict[str, str]:
     }
 
 
-def _caches(own: Mapping[str, str]) -> dict[str, str]:
+def _shared_caches(own: Mapping[str, str]) -> dict[str, str]:
     home = own.get("XDG_CACHE_HOME") or (f"{own['HOME']}/.cache" if own.get("HOME") else "")
     found = {name: Path(home, folder) for name, folder in _READ_CACHES.items() if home}
     return {name: str(place) for name, place in found.items() if place.is_dir()}

@@ -7,16 +7,16 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
-from desktop_agent.network.granted_hosts import granted_host
-from desktop_agent.network.web_addresses import allowed_forms
-from desktop_agent.tools.in_thread import in_thread
+from desktop_agent.network.granted_hosts import parse_granted_host
+from desktop_agent.network.web_addresses import canonical_hosts
+from desktop_agent.tools.in_thread import run_in_thread
 
 if TYPE_CHECKING:
     from desktop_agent.network.checked_backend import Resolver
     from desktop_agent.network.host_proxy import HostProxy
 
 
-class GrantedNetwork:
+class CommandNetwork:
     """`channel` is passed on to the command's launcher, which sends a socket over it that listens in there."""
 
     def __init__(self, proxy: "HostProxy") -> None:
@@ -77,30 +77,30 @@ class GrantedNetwork:
 
 
 @asynccontextmanager
-async def granted_network(
+async def open_command_network(
     hosts: Sequence[str], private_hosts: Callable[[], frozenset[str]], resolve: "Resolver | None"
-) -> AsyncGenerator[GrantedNetwork | None, None]:
+) -> AsyncGenerator[CommandNetwork | None, None]:
     """For as long as a command runs; None for one that names no hosts."""
     if not hosts:
         yield None
         return
-    made: list[GrantedNetwork] = []
+    made: list[CommandNetwork] = []
     try:
-        await in_thread(lambda _sign: made.append(GrantedNetwork(_proxy(hosts, private_hosts(), resolve))))
+        await run_in_thread(lambda _sign: made.append(CommandNetwork(_build_proxy(hosts, private_hosts(), resolve))))
         yield made[0]
     finally:
-        await in_thread(lambda _sign: _closed(made))
+        await run_in_thread(lambda _sign: _close_all(made))
 
 
-def _proxy(hosts: Sequence[str], private: frozenset[str], resolve: "Resolver | None") -> "HostProxy":
+def _build_proxy(hosts: Sequence[str], private: frozenset[str], resolve: "Resolver | None") -> "HostProxy":
     # What speaks HTTP takes a tenth of a second to load, and most commands never need it.
-    from desktop_agent.network.checked_backend import system_addresses
+    from desktop_agent.network.checked_backend import resolve_host
     from desktop_agent.network.host_proxy import HostProxy
 
-    granted = [granted_host(each) for each in hosts]
-    return HostProxy(granted, allowed_forms(private), resolve=resolve or system_addresses)
+    granted = [parse_granted_host(each) for each in hosts]
+    return HostProxy(granted, canonical_hosts(private), resolve=resolve or resolve_host)
 
 
-def _closed(networks: Sequence[GrantedNetwork]) -> None:
+def _close_all(networks: Sequence[CommandNetwork]) -> None:
     for each in networks:
         each.close()

@@ -10,23 +10,23 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from desktop_agent.tools.commands.settings_copies import GitCopies, Listed, cleaned
-from desktop_agent.tools.processes.own_part import own_places
-from desktop_agent.tools.startup_files import home_files
+from desktop_agent.tools.commands.settings_copies import AllowedKeys, GitSettingsCopies, clean_settings
+from desktop_agent.tools.processes.own_part import program_paths
+from desktop_agent.tools.startup_files import home_startup_files
 
 # XDG Base Directory Specification.
-_MOVED = {
+_XDG_VARIABLES = {
     ".config/": "XDG_CONFIG_HOME",
     ".local/share/": "XDG_DATA_HOME",
     ".local/state/": "XDG_STATE_HOME",
     ".cache/": "XDG_CACHE_HOME",
 }
 # As many links are followed by the kernel (path_resolution(7)).
-_MOST_LINKS = 40
+_MAX_LINKS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Readable:
+class ReadablePaths:
     """Real paths that may be read, and links outside of them that lead there.
 
     `copies` stand for files with settings that may not be read themselves, and `variables` lead tools to such copies.
@@ -45,30 +45,30 @@ class Readable:
 
 
 @lru_cache(maxsize=1)
-def known_places() -> dict[str, Any]:
+def path_lists() -> dict[str, Any]:
     """Read known_places.toml."""
     return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
-def private_places() -> Iterator[Path]:
+def private_paths() -> Iterator[Path]:
     """What is the person's own secret, there or not."""
-    return iter(_listed("private", homes(), _moved()))
+    return iter(_listed_paths("private", home_folders(), _moved_folders()))
 
 
-def start_files() -> Iterator[Path]:
+def startup_file_paths() -> Iterator[Path]:
     """What says which programs the person's own programs start, there or not."""
-    return iter(_listed("start files", homes(), _moved()))
+    return iter(_listed_paths("start files", home_folders(), _moved_folders()))
 
 
-def places_of(name: str) -> Iterator[Path]:
+def paths_of(name: str) -> Iterator[Path]:
     """Where such a thing lies: below each home folder, and where the person moved such things to."""
-    yield from _below(name, homes(), _moved())
+    yield from _below(name, home_folders(), _moved_folders())
 
 
 @lru_cache(maxsize=16)
-def _listed(kind: str, own: tuple[Path, ...], moved: tuple[tuple[str, str], ...]) -> tuple[Path, ...]:
+def _listed_paths(kind: str, own: tuple[Path, ...], moved: tuple[tuple[str, str], ...]) -> tuple[Path, ...]:
     """All of one list: it is asked for before every command."""
-    names = home_files() if kind == "start files" else known_places()[kind]
+    names = home_startup_files() if kind == "start files" else path_lists()[kind]
     return tuple(place for name in names for place in _below(name, own, moved))
 
 
@@ -80,11 +80,11 @@ def _below(name: str, own: tuple[Path, ...], moved: tuple[tuple[str, str], ...])
             yield Path(folder) / name.removeprefix(usual)
 
 
-def _moved() -> tuple[tuple[str, str], ...]:
-    return tuple((usual, os.environ[name]) for usual, name in _MOVED.items() if os.environ.get(name))
+def _moved_folders() -> tuple[tuple[str, str], ...]:
+    return tuple((usual, os.environ[name]) for usual, name in _XDG_VARIABLES.items() if os.environ.get(name))
 
 
-def homes() -> tuple[Path, ...]:
+def home_folders() -> tuple[Path, ...]:
     """The person's home folder, as the environment says and as the system knows it."""
     if sys.platform == "win32":
         return (Path.home(),)
@@ -97,37 +97,37 @@ def homes() -> tuple[Path, ...]:
     return tuple(dict.fromkeys((Path.home(), *known)))
 
 
-def is_around_home(folder: Path) -> bool:
+def contains_home(folder: Path) -> bool:
     """Whether it is a home folder of the person, or has one in it."""
     real = folder.resolve()
-    return any(real in (home.resolve(), *home.resolve().parents) for home in homes())
+    return any(real in (home.resolve(), *home.resolve().parents) for home in home_folders())
 
 
-def system_places() -> Iterator[Path]:
+def system_paths() -> Iterator[Path]:
     """Places of the system that are readable, and this program's own, which closes the command in."""
-    yield from map(Path, known_places()["system"])
-    yield from own_places()
+    yield from map(Path, path_lists()["system"])
+    yield from program_paths()
 
 
-def readable_places(writable: tuple[Path, ...], copies: Path | None = None) -> Readable:
+def readable_paths(writable: tuple[Path, ...], copies: Path | None = None) -> ReadablePaths:
     """Return what is there of the listed places. A path that leads into a `writable` folder opens nothing.
 
     A command could else put a link there, and the next one would read whatever it leads to. `copies` is a folder for
     copies of settings; without one there are none.
     """
-    found = Readable()
-    for place in system_places():
-        found.add(*followed(place, writable))
-    forbidden = _Forbidden.now()
+    found = ReadablePaths()
+    for place in system_paths():
+        found.add(*resolve_links(place, writable))
+    forbidden = _Forbidden.current()
 
     # Most folders of the path are many times beside each other.
-    for place in dict.fromkeys(_wanted(writable)):
-        real, links = followed(place, writable)
+    for place in dict.fromkeys(_candidate_paths(writable)):
+        real, links = resolve_links(place, writable)
         if real is not None and not forbidden.touches(real):
             found.add(real, links)
 
     def real_of(place: Path) -> Path | None:
-        real, _ = followed(place, writable)
+        real, _ = resolve_links(place, writable)
         return None if real is None or forbidden.touches(real) else real
 
     if copies is not None:
@@ -136,18 +136,18 @@ def readable_places(writable: tuple[Path, ...], copies: Path | None = None) -> R
     return found
 
 
-def _copy_settings(found: Readable, folder: Path, real_of: Callable[[Path], Path | None]) -> None:
-    for number, known in enumerate(known_places()["settings"]):
+def _copy_settings(found: ReadablePaths, folder: Path, real_of: Callable[[Path], Path | None]) -> None:
+    for number, known in enumerate(path_lists()["settings"]):
         # Tools look in one place: where it was moved to, or below the home folder that the environment names.
-        places = [list(_below(name, homes()[:1], _moved()))[-1] for name in known["files"]]
+        places = [list(_below(name, home_folders()[:1], _moved_folders()))[-1] for name in known["files"]]
         files = [place for place in places if real_of(place) is not None]
-        listed, variable = Listed(known["keys"]), known.get("variable")
+        listed, variable = AllowedKeys(known["keys"]), known.get("variable")
         if files and known["form"] == "git":
-            found.variables[variable] = str(GitCopies(folder, listed, real_of).copy(files))
+            found.variables[variable] = str(GitSettingsCopies(folder, listed, real_of).copy(files))
             continue
         for file in files:
-            real, links = followed(file, ())
-            if real is None or (copy := cleaned(real, known["form"], listed)) is None:
+            real, links = resolve_links(file, ())
+            if real is None or (copy := clean_settings(real, known["form"], listed)) is None:
                 continue
             # For who cannot be given the copy in its place.
             found.add(real if copy.is_whole else None, links)
@@ -157,18 +157,18 @@ def _copy_settings(found: Readable, folder: Path, real_of: Callable[[Path], Path
                 found.variables[variable] = str(place)
 
 
-def followed(place: Path, writable: tuple[Path, ...]) -> tuple[Path | None, list[Path]]:
+def resolve_links(place: Path, writable: tuple[Path, ...]) -> tuple[Path | None, list[Path]]:
     """The real path and the links on the way; None where nothing is, or where it leads through a writable folder."""
     if not os.path.lexists(place):
         return None, []
     if os.path.realpath(place) == str(place):
-        return (None if is_in(place, writable) else place), []
+        return (None if is_inside(place, writable) else place), []
     links: list[Path] = []
     here, parts = Path(place.anchor), list(reversed(place.parts[1:]))
     while parts:
         name = parts.pop()
         here = here.parent if name == ".." else here / name
-        if is_in(here, writable):
+        if is_inside(here, writable):
             return None, []
         try:
             target = here.readlink()
@@ -177,7 +177,7 @@ def followed(place: Path, writable: tuple[Path, ...]) -> tuple[Path | None, list
                 continue
             return None, []
         links.append(here)
-        if len(links) > _MOST_LINKS:
+        if len(links) > _MAX_LINKS:
             return None, []
         parts += reversed(target.parts[1:] if target.is_absolute() else target.parts)
         here = Path(target.anchor) if target.is_absolute() else here.parent
@@ -189,45 +189,49 @@ class _Forbidden:
     """What no list opens: what is in `closed`, and the folders `around` private places and home folders."""
 
     closed: frozenset[Path]
-    around: frozenset[Path]
+    ancestors: frozenset[Path]
 
     @classmethod
-    def now(cls) -> "_Forbidden":
-        listed = _listed("private", homes(), _moved())
-        closed = {*listed, *(_real(place) for place in listed if os.path.lexists(place))}
+    def current(cls) -> "_Forbidden":
+        listed = _listed_paths("private", home_folders(), _moved_folders())
+        closed = {*listed, *(_real_path(place) for place in listed if os.path.lexists(place))}
         # Of what is not there yet, the folder may be a link.
         tops = {place.parent for place in listed}
-        own = {real for home in homes() for real in (home, _real(home))} | tops | {_real(top) for top in tops}
+        own = (
+            {real for home in home_folders() for real in (home, _real_path(home))}
+            | tops
+            | {_real_path(top) for top in tops}
+        )
         nearest = own | {place.parent for place in closed | own}
         return cls(frozenset(closed), frozenset(nearest | {above for each in nearest for above in each.parents}))
 
     def touches(self, place: Path) -> bool:
-        return place in self.around or not self.closed.isdisjoint((place, *place.parents))
+        return place in self.ancestors or not self.closed.isdisjoint((place, *place.parents))
 
 
-def is_in(place: Path, folders: Iterable[Path]) -> bool:
+def is_inside(place: Path, folders: Iterable[Path]) -> bool:
     """Whether a path is one of the folders, or in one of them."""
     return not set(folders).isdisjoint((place, *place.parents))
 
 
-def _wanted(writable: tuple[Path, ...]) -> Iterator[Path]:
+def _candidate_paths(writable: tuple[Path, ...]) -> Iterator[Path]:
     """Places that may be opened, there or not."""
-    known = known_places()
+    known = path_lists()
     for kind in ("home", "plain_settings"):
-        yield from _listed(kind, homes(), _moved())
+        yield from _listed_paths(kind, home_folders(), _moved_folders())
     for variable, names in known["variables"].items():
         for value in os.environ.get(variable, "").split(os.pathsep):
             yield from (Path(value, name) for name in names if Path(value).is_absolute())
     for value in dict.fromkeys(os.environ.get("PATH", "").split(os.pathsep)):
         if Path(value).is_absolute():
-            yield from _of_programs(Path(value), writable)
+            yield from _program_paths(Path(value), writable)
 
 
-def _of_programs(folder: Path, writable: tuple[Path, ...]) -> Iterator[Path]:
+def _program_paths(folder: Path, writable: tuple[Path, ...]) -> Iterator[Path]:
     """A folder of programs, with what belongs to them; of one in a home folder also what its links lead to."""
-    yield from _beside(folder)
-    real, _ = followed(folder, writable)
-    if real is None or not any(home in folder.parents for home in homes()):
+    yield from _paths_beside_programs(folder)
+    real, _ = resolve_links(folder, writable)
+    if real is None or not any(home in folder.parents for home in home_folders()):
         return
     try:
         with os.scandir(real) as entries:
@@ -239,16 +243,16 @@ def _of_programs(folder: Path, writable: tuple[Path, ...]) -> Iterator[Path]:
         yield target
         # A link to a script among documents opens that script alone.
         if target.parent.name in ("bin", "sbin"):
-            yield from _beside(target.parent)
+            yield from _paths_beside_programs(target.parent)
 
 
-def _beside(folder: Path) -> Iterator[Path]:
+def _paths_beside_programs(folder: Path) -> Iterator[Path]:
     yield folder
     # At the top, right below a home folder, and in .local, these names mean something else.
     top = folder.parent
-    if folder.name in ("bin", "sbin") and top.name not in ("", ".local") and top not in homes():
-        yield from (top / name for name in known_places()["beside_programs"])
+    if folder.name in ("bin", "sbin") and top.name not in ("", ".local") and top not in home_folders():
+        yield from (top / name for name in path_lists()["beside_programs"])
 
 
-def _real(place: Path) -> Path:
+def _real_path(place: Path) -> Path:
     return Path(os.path.realpath(place))

@@ -6,24 +6,24 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from desktop_agent.tools.commands.bounds import Bounds
-from desktop_agent.tools.confining.limits import counts_apart
-from desktop_agent.tools.processes.own_part import part_command
+from desktop_agent.tools.commands.bounds import SandboxPolicy
+from desktop_agent.tools.confining.limits import counts_per_namespace
+from desktop_agent.tools.processes.own_part import child_command
 
 PART = "confined"
 _MODULE = "desktop_agent.tools.commands.launcher"
 _MACHINES = frozenset({"x86_64", "aarch64"})
 # Of a command that nobody was asked about: bytes of each process and of each file, and threads in all.
 _LIMITS = {"DATA": 2_000_000_000, "FSIZE": 1_000_000_000, "CORE": 0}
-_LIMITS_APART = {"NPROC": 1024}
+_NAMESPACE_LIMITS = {"NPROC": 1024}
 
 
-def is_known() -> bool:
+def is_landlock_supported() -> bool:
     """Whether it may work here; only trying tells for sure."""
     return sys.platform == "linux" and platform.machine() in _MACHINES
 
 
-def within_namespaces(argv: Sequence[str], bounds: Bounds, places: Sequence[str]) -> list[str]:
+def namespace_command(argv: Sequence[str], bounds: SandboxPolicy, places: Sequence[str]) -> list[str]:
     """The words that start a program where namespaces hold the files already.
 
     It may use the sockets of the internet and none of a service, and writes only in the writable folders and these
@@ -31,36 +31,36 @@ def within_namespaces(argv: Sequence[str], bounds: Bounds, places: Sequence[str]
     that is passed on under that number, over it comes one that listens where the program's proxy is.
     """
     listener = {} if bounds.channel is None else {"listener": bounds.channel}
-    writes = [*map(str, bounds.writable[-1:] if bounds.only_reads else bounds.writable), *places]
-    limits = {**_LIMITS, **(_LIMITS_APART if counts_apart() else {})} if bounds.only_reads else {}
+    writes = [*map(str, bounds.writable[-1:] if bounds.is_read_only else bounds.writable), *places]
+    limits = {**_LIMITS, **(_NAMESPACE_LIMITS if counts_per_namespace() else {})} if bounds.is_read_only else {}
     wanted = {"network": True, "writes": writes, "limits": limits, **listener}
-    return part_command(PART, _MODULE, json.dumps(wanted), *argv)
+    return child_command(PART, _MODULE, json.dumps(wanted), *argv)
 
 
-def stayed_with(argv: Sequence[str], count_in: Path) -> list[str]:
+def supervised_command(argv: Sequence[str], count_in: Path) -> list[str]:
     """The words that start a program in no bounds, with a process around it that ends what it leaves running.
 
     How many these were will be in a file of that name, if any.
     """
-    return part_command(PART, _MODULE, json.dumps({"count_in": str(count_in)}), *argv)
+    return child_command(PART, _MODULE, json.dumps({"count_in": str(count_in)}), *argv)
 
 
-def stayed_with_what_comes_over(descriptor: int) -> list[str]:
+def supervised_command_from_socket(descriptor: int) -> list[str]:
     """The words that start a program as the last function does, which and how being told over a socket.
 
     As in `tools.confining.handed_over`; the socket is passed on under that number.
     """
-    return part_command(PART, _MODULE, json.dumps({"channel": descriptor}))
+    return child_command(PART, _MODULE, json.dumps({"channel": descriptor}))
 
 
-def command(argv: Sequence[str], bounds: Bounds) -> list[str]:
+def landlock_command(argv: Sequence[str], bounds: SandboxPolicy) -> list[str]:
     """The words that start a program in the current folder, within the bounds."""
     wanted = {
-        "writable": [str(each) for folder in bounds.writable for each in bounds.open_in(folder)],
+        "writable": [str(each) for folder in bounds.writable for each in bounds.writable_in(folder)],
         "readable": [str(each) for each in (*bounds.readable, *bounds.writable)],
         "hidden": [str(each) for each in bounds.hidden],
         "network": bounds.network,
         # Without a namespace, processes that the person runs otherwise would count too.
-        "limits": _LIMITS if bounds.only_reads else {},
+        "limits": _LIMITS if bounds.is_read_only else {},
     }
-    return part_command(PART, _MODULE, json.dumps(wanted), *argv)
+    return child_command(PART, _MODULE, json.dumps(wanted), *argv)

@@ -14,10 +14,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from desktop_agent.tools.commands.bounds import around
+from desktop_agent.tools.commands.bounds import paths_except
 from desktop_agent.tools.commands.environment import PROXY_PORT
-from desktop_agent.tools.commands.system_calls import install_call_filter
-from desktop_agent.tools.confining.handed_over import as_at_the_start, start_handed_over
+from desktop_agent.tools.commands.system_calls import install_command_filter
+from desktop_agent.tools.confining.handed_over import restore_signals, start_from_socket
 from desktop_agent.tools.confining.landlock import (
     EXECUTE,
     IOCTL,
@@ -25,25 +25,25 @@ from desktop_agent.tools.confining.landlock import (
     READ_FILE,
     TRUNCATE,
     WRITE_FILE,
-    Rules,
+    LandlockRules,
     all_rights,
+    check_syscall,
+    landlock_version,
     no_new_privileges,
-    told,
-    version_of,
 )
 from desktop_agent.tools.confining.limits import limit_process
-from desktop_agent.tools.confining.staying import stay_around
-from desktop_agent.tools.processes.own_part import environment_for_others
+from desktop_agent.tools.confining.staying import fork_supervisor
+from desktop_agent.tools.processes.own_part import original_environment
 
 NOT_CONFINED = 125
 _CANNOT_RUN = 126
 # TCP can be closed since version 4; files can be cut short past the rules before version 3.
-_OLDEST = 4
+_MIN_LANDLOCK = 4
 # Before, files cannot be moved from one folder to another, whatever is allowed.
-_MOVES = 2
+_MIN_LANDLOCK_FOR_MOVES = 2
 
 _READ = EXECUTE | READ_FILE | READ_DIR
-_OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL
+_FILE_RIGHTS = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL
 # Numbers of capabilities(7) and prctl(2).
 _READ_BOUNDING, _DROP_BOUNDING, _AMBIENT, _CLEAR_AMBIENT = 23, 24, 47, 4
 _CAPABILITY_VERSION = 0x20080522
@@ -55,46 +55,46 @@ def main() -> int:
     """The words are bounds as JSON, a program, and its arguments. Comes back only when it was not started.
 
     Where no namespace ends what the program leaves running, a process stays outside of the bounds to do that. It is all
-    there is around a program without bounds, and then says in the file `count_in` how many it ended; and around one
-    that is told over the socket `channel`.
+    there is around a program without bounds, and then says in the file `left_running_file` how many it ended; and
+    around one that is told over the socket `channel`.
     """
     words = sys.argv[3:]
     try:
         wanted = json.loads(words[0])
         if "channel" in wanted:
-            start_handed_over(ctypes.CDLL(None, use_errno=True), wanted["channel"])
+            start_from_socket(ctypes.CDLL(None, use_errno=True), wanted["channel"])
         if "writable" in wanted or "count_in" in wanted:
-            stay_around(ctypes.CDLL(None, use_errno=True), wanted.get("count_in"))
+            fork_supervisor(ctypes.CDLL(None, use_errno=True), wanted.get("count_in"))
         if "count_in" not in wanted:
-            _close_in(wanted)
+            _confine(wanted)
     except (OSError, ValueError, LookupError, TypeError) as error:
         sys.stderr.write(f"The command could not be confined and was not started ({error}).\n")
         return NOT_CONFINED
-    as_at_the_start()
+    restore_signals()
     if wanted.get("limits"):
         # So that a program says of a file that it gets too large, and does not just end.
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
-        os.execve(words[1], list(words[1:]), environment_for_others())  # noqa: S606 - that is what it is for
+        os.execve(words[1], list(words[1:]), original_environment())  # noqa: S606 - that is what it is for
     except OSError as error:
         sys.stderr.write(f"“{words[1]}” could not be started: {error.strerror}.\n")
         return _CANNOT_RUN
 
 
-def _close_in(wanted: dict[str, Any]) -> None:
+def _confine(wanted: dict[str, Any]) -> None:
     """Without `writable` namespaces hold the files, and only system calls are closed. Raises OSError, LookupError."""
     if "listener" in wanted:
-        _hand_out_listener(wanted["listener"])
+        _send_listener(wanted["listener"])
     libc, internet = ctypes.CDLL(None, use_errno=True), bool(wanted["network"])
     no_new_privileges(libc)
     _drop_capabilities(libc)
     if "writable" in wanted:
         places = (tuple(map(Path, wanted[name])) for name in ("writable", "readable", "hidden"))
-        _close_files(libc, *places, network=internet)
+        _restrict_files(libc, *places, network=internet)
     else:
-        _close_pipes(libc, wanted["writes"])
+        _restrict_writes(libc, wanted["writes"])
     limit_process(for_good=True, **wanted["limits"])
-    install_call_filter(libc, internet=internet, in_namespaces="writable" not in wanted)
+    install_command_filter(libc, internet=internet, in_namespaces="writable" not in wanted)
 
 
 class _Header(ctypes.Structure):
@@ -103,17 +103,17 @@ class _Header(ctypes.Structure):
 
 def _drop_capabilities(libc: ctypes.CDLL) -> None:
     """Give up all rights of root for good, also those that a program started later would get. Raises OSError."""
-    told(libc.prctl(_AMBIENT, _CLEAR_AMBIENT, 0, 0, 0))
+    check_syscall(libc.prctl(_AMBIENT, _CLEAR_AMBIENT, 0, 0, 0))
     each = 0
     # Who may not drop them has none to give, and gets none by a program (no_new_privileges).
     while libc.prctl(_READ_BOUNDING, each, 0, 0, 0) >= 0:
         libc.prctl(_DROP_BOUNDING, each, 0, 0, 0)
         each += 1
     nothing = (ctypes.c_uint32 * 6)()
-    told(libc.capset(ctypes.byref(_Header(_CAPABILITY_VERSION, 0)), nothing))
+    check_syscall(libc.capset(ctypes.byref(_Header(_CAPABILITY_VERSION, 0)), nothing))
 
 
-def _hand_out_listener(channel: int) -> None:
+def _send_listener(channel: int) -> None:
     """Send a socket over `channel` on which somebody outside answers what connects in here.
 
     A socket stays in the network in which it was made. The program gets neither of the two.
@@ -122,7 +122,7 @@ def _hand_out_listener(channel: int) -> None:
         socket.send_fds(there, [b"."], [listening.fileno()])
 
 
-def _close_files(
+def _restrict_files(
     libc: ctypes.CDLL,
     writable: tuple[Path, ...],
     readable: tuple[Path, ...],
@@ -130,37 +130,37 @@ def _close_files(
     *,
     network: bool,
 ) -> None:
-    version = version_of(libc)
-    if version < _OLDEST:
+    version = landlock_version(libc)
+    if version < _MIN_LANDLOCK:
         raise OSError(f"Landlock is of version {version}")
-    rules, everything = Rules(libc, version, network=network), all_rights(version)
+    rules, everything = LandlockRules(libc, version, network=network), all_rights(version)
     for place in (Path("/proc"), *readable):
-        for path in around(place, tuple(each for each in hidden if place in each.parents)):
+        for path in paths_except(place, tuple(each for each in hidden if place in each.parents)):
             _allow(rules, path, _READ)
     for name in _DEVICES:
         _allow(rules, Path("/dev", name), (READ_FILE | WRITE_FILE | TRUNCATE | IOCTL) & everything)
     for folder in writable:
-        for path in around(folder, tuple(each for each in hidden if folder in each.parents)):
+        for path in paths_except(folder, tuple(each for each in hidden if folder in each.parents)):
             _allow(rules, path, everything)
-    rules.obey()
+    rules.enforce()
 
 
-def _close_pipes(libc: ctypes.CDLL, writes: list[str]) -> None:
+def _restrict_writes(libc: ctypes.CDLL, writes: list[str]) -> None:
     """Writing is for these places alone. What is no file or folder can be written though its mount is read-only."""
     try:
-        version = version_of(libc)
+        version = landlock_version(libc)
     except OSError:
         return
-    if version < _MOVES:
+    if version < _MIN_LANDLOCK_FOR_MOVES:
         return
-    rules = Rules(libc, version, network=True)
+    rules = LandlockRules(libc, version, network=True)
     _allow(rules, Path("/"), _READ)
     for place in writes:
         _allow(rules, Path(place), all_rights(version))
-    rules.obey()
+    rules.enforce()
 
 
-def _allow(rules: Rules, path: Path, allowed: int) -> None:
+def _allow(rules: LandlockRules, path: Path, allowed: int) -> None:
     """What is gone, or not ours to look at, needs no rule."""
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
@@ -168,7 +168,7 @@ def _allow(rules: Rules, path: Path, allowed: int) -> None:
         return
     try:
         if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
-            allowed &= _OF_FILES
+            allowed &= _FILE_RIGHTS
         rules.allow(descriptor, allowed)
     finally:
         os.close(descriptor)

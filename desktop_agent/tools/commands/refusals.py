@@ -5,25 +5,25 @@ The words are those of the C library (strerror(3)) and what Node.js, libraries a
 
 from dataclasses import dataclass
 
-from desktop_agent.tools.confining.limits import counts_apart
+from desktop_agent.tools.confining.limits import counts_per_namespace
 
 _BUBBLEWRAP, _LANDLOCK = frozenset({"bubblewrap"}), frozenset({"Landlock"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Refusal:
+class _RefusalHint:
     """What is said where one of the `signs` was read, all parts of it in one line; names of errors in capitals.
 
     `ways` are the confinements of which it holds, `networks` whether it holds of commands without and with hosts.
     """
 
-    signs: tuple[str | tuple[str, ...], ...]
-    said: str
-    ways: frozenset[str] = _BUBBLEWRAP | _LANDLOCK
+    patterns: tuple[str | tuple[str, ...], ...]
+    hint: str
+    sandboxes: frozenset[str] = _BUBBLEWRAP | _LANDLOCK
     networks: frozenset[bool] = frozenset({False, True})
 
 
-_NO_WAY = (
+_NO_NETWORK_SIGNS = (
     "name or service not known",
     "failure in name resolution",
     "could not resolve",
@@ -36,8 +36,8 @@ _NO_WAY = (
     "unknownhostexception",
     *("EAI_AGAIN", "ENOTFOUND", "ENETUNREACH"),
 )
-_REFUSALS = (
-    _Refusal(
+_REFUSAL_HINTS = (
+    _RefusalHint(
         (
             "device or resource busy",
             (".git/hooks", "read-only file system"),
@@ -48,31 +48,31 @@ _REFUSALS = (
         "“Device or resource busy” comes from that. Ask the person to do it, or edit the file with a file tool.",
         _BUBBLEWRAP,
     ),
-    _Refusal(
+    _RefusalHint(
         ("read-only file system", "EROFS"),
         "“Read-only file system” comes from the confinement: a command writes only in the workspace and in $TMPDIR. "
         "Let it write there, caches and settings of programs too. What programs run by themselves (.vscode/tasks.json, "
         ".envrc, workflows, hooks) it writes only where the line names that very file; or edit it with a file tool.",
         _BUBBLEWRAP,
     ),
-    _Refusal(
+    _RefusalHint(
         ("permission denied", "EACCES"),
         "“Permission denied” may come from the confinement: a command writes only in the workspace and in $TMPDIR, and "
         "of home folders, /tmp and other disks it reads only development tools and their caches. Let the person put "
         "what it needs into the workspace.",
         _LANDLOCK,
     ),
-    _Refusal(
+    _RefusalHint(
         ("could not load cargo configuration",),
         "The person's settings of cargo hold more than what builds need, so they are closed here, and cargo stops at "
         "that. Let the person move tokens, aliases and the like elsewhere, or install bubblewrap.",
         _LANDLOCK,
     ),
-    _Refusal(
+    _RefusalHint(
         ("no new privileges", "effective uid is not 0", "\nsu: "),
         "Nobody becomes another user in the confinement: sudo and su do not work. Let the person do what needs them.",
     ),
-    _Refusal(
+    _RefusalHint(
         (
             ("/home/", "no such file or directory"),
             ("/root/", "no such file or directory"),
@@ -83,33 +83,33 @@ _REFUSALS = (
         "Let the person put what it needs into the workspace.",
         _BUBBLEWRAP,
     ),
-    _Refusal(
+    _RefusalHint(
         (("/tmp/", "no such file or directory"),),  # noqa: S108 - not used
         "What a command leaves in /tmp and in $TMPDIR is gone when it has ended, and what others left in /tmp is not "
         "there. Keep in the workspace what the next command needs.",
     ),
-    _Refusal(
+    _RefusalHint(
         ("address family not supported", "EAFNOSUPPORT"),
         "Sockets with a path (unix sockets) cannot be made in the confinement, nor pairs of datagrams, as services "
         "outside could be asked through them. Use 127.0.0.1, or pipes.",
         _BUBBLEWRAP,
     ),
-    _Refusal(
+    _RefusalHint(
         ("address family not supported", "EAFNOSUPPORT"),
         "Sockets with a path (unix sockets) cannot be made in the confinement, and without the network no others "
         "either, also for 127.0.0.1. Name 127.0.0.1 with hosts if it needs those.",
         _LANDLOCK,
     ),
-    _Refusal(
+    _RefusalHint(
         (
-            *_NO_WAY,
+            *_NO_NETWORK_SIGNS,
             "no matching distribution found",
         ),
         "This command had no network, as it named no host. Name with hosts each one that it must reach.",
         networks=frozenset({False}),
     ),
-    _Refusal(
-        _NO_WAY,
+    _RefusalHint(
+        _NO_NETWORK_SIGNS,
         "The hosts that this command named are reached through the proxy in http_proxy and https_proxy alone; other "
         "connections lead nowhere, nor can names be looked up. Use addresses with https, and programs that go by these "
         "variables; ssh and databases do not.",
@@ -119,13 +119,13 @@ _REFUSALS = (
 )
 
 
-_HELD_TO_READING = (
+_READ_ONLY_HINT = (
     "The command was held to reading, as it looked like one that only looks and nobody was asked about it. What it "
     "wants to write, write with a file tool, or with a command that says so: the person is asked then."
 )
 
 
-_USED_UP = (
+_LIMIT_SIGNS = (
     "memory exhausted",
     "cannot allocate memory",
     "out of memory",
@@ -134,34 +134,38 @@ _USED_UP = (
     "file too large",
     "resource temporarily unavailable",
 )
-_HELD_TO_LIMITS = (
+_LIMITS_HINT = (
     "The command ran without a question, so none of its processes gets more than 2 GB of memory, and none of its files "
     "more than 1 GB{processes}. Let it do less at once; one that writes a file is asked about, and has no such limits."
 )
-_OF_PROCESSES = ", nor has it more than 1,024 processes"
+_PROCESS_LIMIT_HINT = ", nor has it more than 1,024 processes"
 
 
-def why_refused(output: str, way: str, workspace: str, *, network: bool, only_reads: bool = False) -> str:
+def explain_refusals(output: str, way: str, workspace: str, *, network: bool, only_reads: bool = False) -> str:
     """Sentences for the model, empty where nothing in the output tells. `way` is the name of the confinement."""
     # It may lie among temporary files.
     text = "\n" + output.replace(workspace, "")
     lowered = text.lower()
-    if only_reads and way and any(sign in lowered for sign in _USED_UP):
-        return _HELD_TO_LIMITS.format(processes=_OF_PROCESSES if way in _BUBBLEWRAP and counts_apart() else "")
+    if only_reads and way and any(sign in lowered for sign in _LIMIT_SIGNS):
+        return _LIMITS_HINT.format(
+            processes=_PROCESS_LIMIT_HINT if way in _BUBBLEWRAP and counts_per_namespace() else ""
+        )
     if only_reads and way and ("read-only file system" in lowered or "EROFS" in text):
-        return _HELD_TO_READING
+        return _READ_ONLY_HINT
     held = only_reads and way and "permission denied" in lowered
     said = (
-        each.said
-        for each in _REFUSALS
-        if way in each.ways
+        each.hint
+        for each in _REFUSAL_HINTS
+        if way in each.sandboxes
         and network in each.networks
-        and any(_stands(sign, text if isinstance(sign, str) and sign.isupper() else lowered) for sign in each.signs)
+        and any(
+            _appears_in(sign, text if isinstance(sign, str) and sign.isupper() else lowered) for sign in each.patterns
+        )
     )
-    return " ".join((*said, *([_HELD_TO_READING] if held else ())))
+    return " ".join((*said, *([_READ_ONLY_HINT] if held else ())))
 
 
-def _stands(sign: str | tuple[str, ...], text: str) -> bool:
+def _appears_in(sign: str | tuple[str, ...], text: str) -> bool:
     if isinstance(sign, str):
         return sign in text
     # The lines only where it can be: most outputs have none.

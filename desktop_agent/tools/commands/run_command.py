@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from desktop_agent.network.granted_hosts import MOST_HOSTS, granted_host, granted_hosts
-from desktop_agent.tools.commands.aftermath.changes import NOT_ALL
-from desktop_agent.tools.commands.aftermath.repositories import memory_of
-from desktop_agent.tools.commands.bounds import bounds_for
+from desktop_agent.network.granted_hosts import MAX_HOSTS, normalise_granted_hosts, parse_granted_host
+from desktop_agent.tools.commands.aftermath.changes import INCOMPLETE_PROTECTION
+from desktop_agent.tools.commands.aftermath.repositories import repository_memory
+from desktop_agent.tools.commands.bounds import build_policy
 from desktop_agent.tools.commands.clearing import remove_tree
-from desktop_agent.tools.commands.confinement import Confinement, offered
-from desktop_agent.tools.commands.environment import environment_of_command, proxy_environment
-from desktop_agent.tools.commands.granted_network import GrantedNetwork, granted_network
-from desktop_agent.tools.commands.known_places import is_around_home
-from desktop_agent.tools.commands.line_run import Setting, run_line, setting_of
-from desktop_agent.tools.files.places import relative_of
-from desktop_agent.tools.in_thread import in_thread
+from desktop_agent.tools.commands.confinement import Sandbox, available_sandbox
+from desktop_agent.tools.commands.environment import command_environment, proxy_environment
+from desktop_agent.tools.commands.granted_network import CommandNetwork, open_command_network
+from desktop_agent.tools.commands.known_places import contains_home
+from desktop_agent.tools.commands.line_run import PreparedCommand, prepare_command, run_line
+from desktop_agent.tools.files.places import relative_path
+from desktop_agent.tools.in_thread import run_in_thread
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.blocks import Text
@@ -33,17 +33,17 @@ from desktop_agent.vocabulary.tool_calls import CommandPreview, Effect, Preview,
 if TYPE_CHECKING:
     from desktop_agent.network.checked_backend import Resolver
 
-LINE_LIMIT = 20_000
-MOST_SECONDS = 600
+MAX_LINE_LENGTH = 20_000
+MAX_SECONDS = 600
 # For a command that nobody was asked about.
 _UNASKED_SECONDS = 60
 ANY_HOST = "*"
 """Where nothing holds a command to the hosts that it names."""
-_NAMED = 3
-_SYSTEM = "/usr/bin:/bin:/usr/local/bin"
+_MAX_NAMED_HOSTS = 3
+_SYSTEM_PATH = "/usr/bin:/bin:/usr/local/bin"
 # For starting, and for ending what does not want to end, in seconds.
-_AROUND = 60.0
-_NOT_HELD = (
+_OVERHEAD_SECONDS = 60.0
+_NO_SANDBOX = (
     "Nothing on this system can hold the command to reading, so it was not run. Call again: the person is asked then."
 )
 _NOT_STARTED = "The command was not started."
@@ -54,12 +54,12 @@ class RunCommandInput(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    command: str = Field(min_length=1, max_length=LINE_LIMIT, description="The line, as one types it in bash.")
+    command: str = Field(min_length=1, max_length=MAX_LINE_LENGTH, description="The line, as one types it in bash.")
     folder: str = Field(default=".", description="Where it runs, relative to the workspace folder.")
-    timeout_seconds: int = Field(default=120, ge=1, le=MOST_SECONDS, description="After so long it is ended.")
-    hosts: Annotated[list[str], AfterValidator(granted_hosts)] = Field(
+    timeout_seconds: int = Field(default=120, ge=1, le=MAX_SECONDS, description="After so long it is ended.")
+    hosts: Annotated[list[str], AfterValidator(normalise_granted_hosts)] = Field(
         default=[],
-        max_length=MOST_HOSTS,
+        max_length=MAX_HOSTS,
         description=(
             "The hosts that it must reach, each by name: “example.org”, “*.example.org” for all below it, "
             "“example.org:8443” for one port. Without any it has no network. For a package manager name its index and, "
@@ -82,7 +82,7 @@ def run_command(
     own_folders: tuple[Path, ...] = (),
     private_hosts: Callable[[], frozenset[str]] = frozenset,
     *,
-    confinement: Callable[[], Confinement] = offered,
+    confinement: Callable[[], Sandbox] = available_sandbox,
     resolve: "Resolver | None" = None,
     is_checkout: Callable[[str, str], bool] = lambda _line, _workspace: False,
 ) -> Tool[RunCommandInput]:
@@ -92,7 +92,7 @@ def run_command(
     `is_checkout` says of a line in a workspace whether it may write every startup file there, as git does with what it
     tracks.
     """
-    commands = _Commands(workspace, own_folders, private_hosts, confinement, resolve, is_checkout)
+    commands = _CommandTool(workspace, own_folders, private_hosts, confinement, resolve, is_checkout)
     return Tool(
         name="run_command",
         description=_DESCRIPTION,
@@ -102,20 +102,20 @@ def run_command(
         effects=frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE, Effect.NETWORK}),
         preview=commands.preview,
         subjects=commands.subjects,
-        brings=lambda wanted: _outsider(wanted) if wanted.hosts else None,
-        timeout=MOST_SECONDS + _AROUND,
+        brings=lambda wanted: _untrusted_source(wanted) if wanted.hosts else None,
+        timeout=MAX_SECONDS + _OVERHEAD_SECONDS,
         scope=str(workspace.folder),
     )
 
 
 @dataclass(frozen=True)
-class _Commands:
+class _CommandTool:
     """What the tool does, in one workspace. The fields are as in `run_command`."""
 
     workspace: Workspace
     own_folders: tuple[Path, ...]
     private_hosts: Callable[[], frozenset[str]]
-    confinement: Callable[[], Confinement]
+    find_sandbox: Callable[[], Sandbox]
     resolve: "Resolver | None"
     is_checkout: Callable[[str, str], bool]
 
@@ -123,65 +123,69 @@ class _Commands:
         call.so_far(_NOT_STARTED)
         made: list[Path] = []
         try:
-            await in_thread(lambda _sign: made.extend(_made() for _ in range(2)))
-            way = await in_thread(lambda _sign: self.confinement())
-            if call.is_read_only and not way.holds:
-                raise ToolFailed(_NOT_HELD)
-            hosts = wanted.hosts if way.own_network else ()
-            async with granted_network(hosts, self.private_hosts, self.resolve) as network:
+            await run_in_thread(lambda _sign: made.extend(_make_temporary_folder() for _ in range(2)))
+            way = await run_in_thread(lambda _sign: self.find_sandbox())
+            if call.is_read_only and not way.is_enforced:
+                raise ToolFailed(_NO_SANDBOX)
+            hosts = wanted.hosts if way.has_own_network else ()
+            async with open_command_network(hosts, self.private_hosts, self.resolve) as network:
                 only_reads = call.is_read_only
                 seconds = min(wanted.timeout_seconds, _UNASKED_SECONDS) if only_reads else wanted.timeout_seconds
-                setting = await in_thread(lambda _sign: self._set_up(wanted, made, way, network, only_reads=only_reads))
+                setting = await run_in_thread(
+                    lambda _sign: self._prepare(wanted, made, way, network, only_reads=only_reads)
+                )
                 return (Text(text=await run_line(setting, seconds, call)),)
         finally:
-            await in_thread(lambda _sign: _removed(made))
+            await run_in_thread(lambda _sign: _remove_folders(made))
 
     async def preview(self, wanted: RunCommandInput) -> Preview:
-        return await in_thread(lambda _sign: self._look(wanted))
+        return await run_in_thread(lambda _sign: self._build_preview(wanted))
 
     async def subjects(self, wanted: RunCommandInput) -> tuple[Subject, ...]:
         # A rule that allows a command without hosts must not allow it with.
-        folder = await relative_of(self.workspace, wanted.folder)
+        folder = await relative_path(self.workspace, wanted.folder)
         # The first time it is tried, which takes a moment.
-        way = await in_thread(lambda _sign: self.confinement())
+        way = await run_in_thread(lambda _sign: self.find_sandbox())
         if not wanted.hosts:
-            return (CommandSubject(wanted.command, folder, is_sandboxed=way.holds),)
+            return (CommandSubject(wanted.command, folder, is_sandboxed=way.is_enforced),)
         # To rules a host is the same at every port.
-        named = tuple(dict.fromkeys(granted_host(each).host for each in wanted.hosts))
-        hosts = named if way.own_network else (*named, ANY_HOST)
+        named = tuple(dict.fromkeys(parse_granted_host(each).host for each in wanted.hosts))
+        hosts = named if way.has_own_network else (*named, ANY_HOST)
         return (CommandSubject(wanted.command, folder), *map(HostSubject, hosts))
 
-    def _set_up(
+    def _prepare(
         self,
         wanted: RunCommandInput,
         made: list[Path],
-        way: Confinement,
-        network: GrantedNetwork | None,
+        way: Sandbox,
+        network: CommandNetwork | None,
         *,
         only_reads: bool,
-    ) -> Setting:
+    ) -> PreparedCommand:
         folder, has_network, (temporary, copies) = _folder(self.workspace, wanted.folder), bool(wanted.hosts), made
         copies = copies if way.name else None
-        bounds = bounds_for(self.workspace.folder, temporary, self.own_folders, network=has_network, copies=copies)
-        bounds = replace(bounds, only_reads=only_reads)
-        environment = environment_of_command(os.environ, temporary, network=has_network, only_reads=only_reads)
+        bounds = build_policy(self.workspace.folder, temporary, self.own_folders, network=has_network, copies=copies)
+        bounds = replace(bounds, is_read_only=only_reads)
+        environment = command_environment(os.environ, temporary, network=has_network, only_reads=only_reads)
         environment |= dict(bounds.variables)
         if network is not None:
             environment |= proxy_environment(wanted.hosts)
         is_checkout = self.is_checkout(wanted.command, str(self.workspace.folder))
         argv = (_shell(), "-c", wanted.command)
-        return setting_of(argv, folder, environment, bounds, way, network, is_checkout=is_checkout)
+        return prepare_command(argv, folder, environment, bounds, way, network, is_checkout=is_checkout)
 
-    def _look(self, wanted: RunCommandInput) -> Preview:
-        folder, way = _folder(self.workspace, wanted.folder), self.confinement()
+    def _build_preview(self, wanted: RunCommandInput) -> Preview:
+        folder, way = _folder(self.workspace, wanted.folder), self.find_sandbox()
         title = _title(self.workspace, way, wanted.hosts)
-        return CommandPreview(wanted.command, str(folder), title, hosts=tuple(wanted.hosts), only_hosts=way.own_network)
+        return CommandPreview(
+            wanted.command, str(folder), title, hosts=tuple(wanted.hosts), only_hosts=way.has_own_network
+        )
 
 
-def _outsider(wanted: RunCommandInput) -> UntrustedSource:
+def _untrusted_source(wanted: RunCommandInput) -> UntrustedSource:
     # Who trusts what one line brought has not seen what another brings.
     line = "\n".join((wanted.folder, wanted.command, *wanted.hosts)).encode("utf-8", "replace")
-    named = ", ".join((*wanted.hosts[:_NAMED], *(["…"] if len(wanted.hosts) > _NAMED else ())))
+    named = ", ".join((*wanted.hosts[:_MAX_NAMED_HOSTS], *(["…"] if len(wanted.hosts) > _MAX_NAMED_HOSTS else ())))
     return UntrustedSource("web", f"a command that may reach {named}", hashlib.sha256(line).hexdigest())
 
 
@@ -193,20 +197,22 @@ def _folder(workspace: Workspace, path: str) -> Path:
     return folder
 
 
-def _title(workspace: Workspace, way: Confinement, hosts: Sequence[str]) -> str:
-    said = way.title(hosts, around_home=is_around_home(workspace.folder))
-    return f"{said} {NOT_ALL}" if way.name and memory_of(workspace.folder.resolve()).is_cut else said
+def _title(workspace: Workspace, way: Sandbox, hosts: Sequence[str]) -> str:
+    said = way.title(hosts, around_home=contains_home(workspace.folder))
+    return (
+        f"{said} {INCOMPLETE_PROTECTION}" if way.name and repository_memory(workspace.folder.resolve()).is_cut else said
+    )
 
 
 def _shell() -> str:
     # First where only the system writes: a workspace may stand in the person's path.
-    return shutil.which("bash", path=_SYSTEM) or shutil.which("bash") or "/bin/sh"
+    return shutil.which("bash", path=_SYSTEM_PATH) or shutil.which("bash") or "/bin/sh"
 
 
-def _made() -> Path:
+def _make_temporary_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="desktop-agent-")).resolve()
 
 
-def _removed(folders: list[Path]) -> None:
+def _remove_folders(folders: list[Path]) -> None:
     for each in folders:
         remove_tree(each)

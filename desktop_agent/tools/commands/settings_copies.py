@@ -9,11 +9,11 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any, cast
 
-from desktop_agent.tools.commands.aftermath.git_settings import entries_in, from_home
-from desktop_agent.tools.commands.aftermath.places import is_longer, text_of
+from desktop_agent.tools.commands.aftermath.git_settings import expand_home, read_entries
+from desktop_agent.tools.commands.aftermath.places import is_too_long, read_text
 
 # Files that git takes from each other; it itself follows ten, one in the other.
-_MOST_FILES = 100
+_MAX_FILES = 100
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\b": "\\b"})
 # What may be a token, in an address.
 _TOKEN = re.compile(r"(?<![A-Za-z\d])(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z\d]{16,}")
@@ -25,14 +25,14 @@ Key = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Cleaned:
+class CleanedSettings:
     """What is handed over of a file, and whether the file itself could be, as nothing else is in it."""
 
     text: str
     is_whole: bool
 
 
-class Listed:
+class AllowedKeys:
     """Keys of texts, numbers and lists of them, one a word; `*` is any one part. Of a table in a list: its keys too."""
 
     def __init__(self, keys: str) -> None:
@@ -53,36 +53,36 @@ def _may_hold_secret(value: str) -> bool:
     return bool("?" in address or "@" in address or _TOKEN.search(address))
 
 
-def cleaned(file: Path, form: str, listed: Listed) -> Cleaned | None:
+def clean_settings(file: Path, form: str, listed: AllowedKeys) -> CleanedSettings | None:
     """Clean what a file says. None where it cannot be read."""
-    text = text_of(file)
-    if is_longer(file):
+    text = read_text(file)
+    if is_too_long(file):
         return None
     if form == "lines":
         kept = [
             line for line in text.splitlines() if "=" in line and listed.allows((line.partition("=")[0].strip(),), line)
         ]
-        return Cleaned("".join(f"{line}\n" for line in kept), kept == text.splitlines())
+        return CleanedSettings("".join(f"{line}\n" for line in kept), kept == text.splitlines())
     try:
         said = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return None
-    part: dict[str, Any] = _part_of(said, listed, ()) or {}
+    part: dict[str, Any] = _allowed_part(said, listed, ()) or {}
     is_whole = part == said and not _SECRET_IN_COMMENT.search(text)
-    return Cleaned("".join(f"{_toml(key)} = {_toml(value)}\n" for key, value in part.items()), is_whole)
+    return CleanedSettings("".join(f"{_toml(key)} = {_toml(value)}\n" for key, value in part.items()), is_whole)
 
 
-def _part_of(value: Any, listed: Listed, key: Key) -> Any:
+def _allowed_part(value: Any, listed: AllowedKeys, key: Key) -> Any:
     """What is handed over of a value; None where that is nothing."""
     if isinstance(value, dict):
         table = cast("dict[str, Any]", value)
-        parts = {name: _part_of(below, listed, (*key, name)) for name, below in table.items()}
+        parts = {name: _allowed_part(below, listed, (*key, name)) for name, below in table.items()}
         return {name: part for name, part in parts.items() if part is not None} or None
     if isinstance(value, list):
         if _may_hold_secret(str(cast("list[Any]", value))):
             # All of it: what is left of a table or of words that belong together could be an error.
             return None
-        each = [_part_of(below, listed, key) for below in cast("list[Any]", value)]
+        each = [_allowed_part(below, listed, key) for below in cast("list[Any]", value)]
         value = [part for part in each if part is not None]
         if value:
             return value
@@ -103,13 +103,13 @@ def _toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-class GitCopies:
+class GitSettingsCopies:
     """Copies of git's settings, each with copies of what it includes.
 
     `real_of` leads to the file itself, or to none where it must not be read.
     """
 
-    def __init__(self, folder: Path, listed: Listed, real_of: Callable[[Path], Path | None]) -> None:
+    def __init__(self, folder: Path, listed: AllowedKeys, real_of: Callable[[Path], Path | None]) -> None:
         self._folder, self._listed, self._real_of = folder, listed, real_of
         self._copies = dict[Path, Path]()
 
@@ -124,24 +124,28 @@ class GitCopies:
 
     def _copy_of(self, file: Path) -> Path | None:
         real = self._real_of(file)
-        if real is not None and real not in self._copies and len(self._copies) < _MOST_FILES:
+        if real is not None and real not in self._copies and len(self._copies) < _MAX_FILES:
             # Known before it is made: it may include itself.
             self._copies[real] = self._folder / f"gitconfig-{len(self._copies)}"
             self._copies[real].write_text("".join(self._kept(file, real)), errors="surrogateescape")
         return None if real is None else self._copies.get(real)
 
     def _kept(self, file: Path, real: Path) -> Iterator[str]:
-        for section, below, name, value in entries_in(real):
+        for section, below, name, value in read_entries(real):
             if name == "path" and section in ("include", "includeif"):
-                copy = self._copy_of(file.parent / from_home(value)) if value and not _may_hold_secret(below) else None
+                copy = (
+                    self._copy_of(file.parent / expand_home(value)) if value and not _may_hold_secret(below) else None
+                )
                 if copy is not None:
                     condition = _RELATIVE.sub(lambda start: f"{start[1]}{real.parent}/", below)
-                    yield f"{_head(section, condition)}\tpath = {_quoted(str(copy))}\n"
+                    yield f"{_section_header(section, condition)}\tpath = {_quoted(str(copy))}\n"
             elif self._listed.allows((section, *([below] if below else []), name), value):
-                yield _head(section, below) + (f"\t{name}\n" if value is None else f"\t{name} = {_quoted(value)}\n")
+                yield _section_header(section, below) + (
+                    f"\t{name}\n" if value is None else f"\t{name} = {_quoted(value)}\n"
+                )
 
 
-def _head(section: str, below: str) -> str:
+def _section_header(section: str, below: str) -> str:
     return f"[{section} {_quoted(below)}]\n" if below else f"[{section}]\n"
 
 

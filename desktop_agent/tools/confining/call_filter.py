@@ -3,7 +3,7 @@
 import ctypes
 import struct
 
-from desktop_agent.tools.confining.landlock import told
+from desktop_agent.tools.confining.landlock import check_syscall
 
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000
 """What may come of a call; the number of the error is added to a refusal."""
@@ -23,13 +23,13 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_void_p))
 
 
-def install(libc: ctypes.CDLL, steps: list[bytes]) -> None:
+def install_filter(libc: ctypes.CDLL, steps: list[bytes]) -> None:
     """For this process and all that come of it, for good. Raises OSError."""
     kept = ctypes.create_string_buffer(b"".join(steps))
     program = _Program(len(steps), ctypes.addressof(kept))
-    told(libc.prctl(_SET_SECCOMP, _FILTER, ctypes.byref(program)))
+    check_syscall(libc.prctl(_SET_SECCOMP, _FILTER, ctypes.byref(program)))
 
 
-def step(code: int, value: int, *, then: int = 0, otherwise: int = 0) -> bytes:
+def instruction(code: int, value: int, *, then: int = 0, otherwise: int = 0) -> bytes:
     """One instruction; `then` and `otherwise` are how many to leap over."""
     return struct.pack("HBBI", code, then, otherwise, value)

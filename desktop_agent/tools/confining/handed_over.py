@@ -10,13 +10,13 @@ import signal
 import socket
 from typing import NoReturn
 
-from desktop_agent.tools.confining.staying import stay_around
+from desktop_agent.tools.confining.staying import fork_supervisor
 
 _CANNOT_RUN = 126
 _PIECE = 65_536
 
 
-def start_handed_over(libc: ctypes.CDLL, descriptor: int) -> NoReturn:
+def start_from_socket(libc: ctypes.CDLL, descriptor: int) -> NoReturn:
     """Of the socket `descriptor` is the one end: words and environment come from there as JSON, then its end.
 
     Back goes the number of the error where the program cannot be started, and its end in any case. Raises OSError,
@@ -25,10 +25,10 @@ def start_handed_over(libc: ctypes.CDLL, descriptor: int) -> NoReturn:
     channel = socket.socket(fileno=descriptor)
     # Closed by what is started: whoever waits at the other end sees the end of it.
     channel.set_inheritable(False)
-    wanted = json.loads(_all_of(channel))
+    wanted = json.loads(_receive_all(channel))
     argv, environment = [str(each) for each in wanted["argv"]], dict[str, str](wanted["environment"])
-    stay_around(libc, let_go=lambda: _let_go(channel))
-    as_at_the_start()
+    fork_supervisor(libc, let_go=lambda: _release(channel))
+    restore_signals()
     try:
         os.execvpe(argv[0], argv, environment)  # noqa: S606 - that is what it is for
     except (OSError, ValueError) as error:
@@ -36,20 +36,20 @@ def start_handed_over(libc: ctypes.CDLL, descriptor: int) -> NoReturn:
     os._exit(_CANNOT_RUN)
 
 
-def as_at_the_start() -> None:
+def restore_signals() -> None:
     """Signals that Python ignores are ignored by what it becomes too, which expects to be ended by them."""
     for each in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(each, signal.SIG_DFL)
 
 
-def _all_of(channel: socket.socket) -> bytes:
+def _receive_all(channel: socket.socket) -> bytes:
     said = bytearray()
     while piece := channel.recv(_PIECE):
         said += piece
     return bytes(said)
 
 
-def _let_go(channel: socket.socket) -> None:
+def _release(channel: socket.socket) -> None:
     """Who waits holds nothing open that is the program's to close."""
     channel.close()
     nothing = os.open(os.devnull, os.O_RDWR)

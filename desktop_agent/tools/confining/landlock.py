@@ -29,12 +29,12 @@ class _Beneath(ctypes.Structure):
 
 def no_new_privileges(libc: ctypes.CDLL) -> None:
     """What the kernel wants of a process before it closes itself in. Raises OSError."""
-    told(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+    check_syscall(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
 
 
-def version_of(libc: ctypes.CDLL) -> int:
+def landlock_version(libc: ctypes.CDLL) -> int:
     """Which Landlock this kernel has. Raises OSError where it has none."""
-    return told(libc.syscall(_CREATE, None, 0, _VERSION_FLAG))
+    return check_syscall(libc.syscall(_CREATE, None, 0, _VERSION_FLAG))
 
 
 def all_rights(version: int) -> int:
@@ -42,7 +42,7 @@ def all_rights(version: int) -> int:
     return (1 << max(bits for since, bits in _RIGHTS.items() if since <= version)) - 1
 
 
-class Rules:
+class LandlockRules:
     """Nothing of files, TCP, signals and sockets without a path, as far as the version knows them, but what is allowed.
 
     Each method raises OSError.
@@ -54,20 +54,20 @@ class Rules:
         # Older kernels refuse fields that they do not know.
         size = 24 if version >= 6 else 16 if version >= 4 else 8
         self._libc = libc
-        self._rules = told(libc.syscall(_CREATE, ctypes.byref(ruleset), size, 0))
+        self._rules = check_syscall(libc.syscall(_CREATE, ctypes.byref(ruleset), size, 0))
 
     def allow(self, place: int, allowed: int) -> None:
         """Rights to what an open file is, and to all that is in it."""
         beneath = _Beneath(allowed, place)
-        told(self._libc.syscall(_ADD, self._rules, _PATH_BENEATH, ctypes.byref(beneath), 0))
+        check_syscall(self._libc.syscall(_ADD, self._rules, _PATH_BENEATH, ctypes.byref(beneath), 0))
 
-    def obey(self) -> None:
+    def enforce(self) -> None:
         """From now on, this process and all that come of it."""
-        told(self._libc.syscall(_RESTRICT, self._rules, 0))
+        check_syscall(self._libc.syscall(_RESTRICT, self._rules, 0))
         os.close(self._rules)
 
 
-def told(answer: int) -> int:
+def check_syscall(answer: int) -> int:
     """What the kernel answered. Raises OSError for a refusal."""
     if answer < 0:
         code = ctypes.get_errno()

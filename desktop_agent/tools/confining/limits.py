@@ -20,7 +20,7 @@ def limit_process(*, for_good: bool, **most: int) -> None:
         resource.setrlimit(limit, (own, own if for_good else hard))
 
 
-def counts_apart() -> bool:
+def counts_per_namespace() -> bool:
     """Whether NPROC counts the processes of a user namespace alone, as since Linux 5.14, or all that a user runs."""
     found = re.match(r"(\d+)\.(\d+)", platform.release())
     return found is not None and tuple(map(int, found.groups())) >= (5, 14)

@@ -18,14 +18,14 @@ from desktop_agent.tools.confining.call_filter import (
     NUMBER,
     REFUSE,
     RETURN,
-    install,
-    step,
+    install_filter,
+    instruction,
 )
-from desktop_agent.tools.confining.landlock import Rules, no_new_privileges, version_of
+from desktop_agent.tools.confining.landlock import LandlockRules, landlock_version, no_new_privileges
 
 # read write close fstat lseek; mmap mprotect munmap brk mremap madvise; sigaction sigprocmask sigreturn sigaltstack;
 # readv writev; sched_yield futex restart_syscall; gettimeofday clock_gettime; getpid gettid; exit exit_group; getrandom
-_CALLS = {
+_WORKER_CALLS = {
     "x86_64": (
         *(0, 1, 3, 5, 8, 9, 10, 11, 12, 25, 28, 13, 14, 15, 131),
         *(19, 20, 24, 202, 219, 96, 228, 39, 186, 60, 231, 318),
@@ -37,7 +37,7 @@ _CALLS = {
 }
 
 
-def close_in() -> None:
+def confine_worker() -> None:
     """No file, socket, program or other process from now on, where the system can hold to that. Never fails."""
     if sys.platform != "linux":
         return
@@ -45,24 +45,24 @@ def close_in() -> None:
     # Each stands alone: a container may allow the one and not the other.
     with contextlib.suppress(OSError):
         no_new_privileges(libc)
-        Rules(libc, version_of(libc), network=False).obey()
+        LandlockRules(libc, landlock_version(libc), network=False).enforce()
     with contextlib.suppress(OSError):
-        install(libc, _steps(os.uname().machine))
+        install_filter(libc, _worker_filter(os.uname().machine))
 
 
-def _steps(machine: str) -> list[bytes]:
+def _worker_filter(machine: str) -> list[bytes]:
     """What is not named is refused, and with it what later kernels will have. Raises OSError."""
     # An interpreter of 32 bits runs on such machines too, and all that it calls has other numbers.
-    if machine not in _CALLS or sys.maxsize < 2**32:
+    if machine not in _WORKER_CALLS or sys.maxsize < 2**32:
         raise OSError(f"no filter is known for {machine}")
-    calls = _CALLS[machine]
-    refused = step(RETURN, REFUSE | errno.EACCES)
+    calls = _WORKER_CALLS[machine]
+    refused = instruction(RETURN, REFUSE | errno.EACCES)
     return [
-        step(LOAD, ARCHITECTURE),
-        step(EQUAL, ARCHITECTURES[machine], then=1),
+        instruction(LOAD, ARCHITECTURE),
+        instruction(EQUAL, ARCHITECTURES[machine], then=1),
         refused,
-        step(LOAD, NUMBER),
-        *(step(EQUAL, call, then=len(calls) - at) for at, call in enumerate(calls)),
+        instruction(LOAD, NUMBER),
+        *(instruction(EQUAL, call, then=len(calls) - at) for at, call in enumerate(calls)),
         refused,
-        step(RETURN, ALLOW),
+        instruction(RETURN, ALLOW),
     ]

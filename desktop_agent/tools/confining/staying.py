@@ -13,35 +13,36 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from desktop_agent.tools.confining.landlock import told
+from desktop_agent.tools.confining.landlock import check_syscall
 
 _SET_CHILD_SUBREAPER = 36
 # For those who are asked to end, and for what is born while it is killed, in seconds.
 _GRACE = 1.0
-_PATIENCE = 5.0
-_BREATH = 0.005
+_KILL_SECONDS = 5.0
+_POLL_SECONDS = 0.005
 
 
-def stay_around(libc: ctypes.CDLL, count_in: str | None = None, let_go: Callable[[], None] = lambda: None) -> None:
+def fork_supervisor(libc: ctypes.CDLL, count_in: str | None = None, let_go: Callable[[], None] = lambda: None) -> None:
     """Fork: comes back in the child, which goes on. The parent never does. Raises OSError.
 
-    `count_in` is a file that will hold how many processes were left running, if any were. The parent calls `let_go`.
+    `left_running_file` is a file that will hold how many processes were left running, if any were. The parent calls
+    `on_nested_end`.
     """
-    told(libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+    check_syscall(libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
     # Who is asked to end asks all: the program ends by itself, or is killed. A function, as a child inherits no such.
     for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(each, lambda _number, _frame: None)
     child = os.fork()
     if child:
         let_go()
-        _leave_as(_waited(child, count_in))
+        _exit_like(_wait_for_all(child, count_in))
     for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(each, signal.SIG_DFL)
     # A signal to all of its group is not for the one that waits.
     os.setpgid(0, 0)
 
 
-def left_running(count_in: Path) -> int:
+def read_left_running(count_in: Path) -> int:
     """What the process that stayed has written there."""
     try:
         return int(count_in.read_bytes()[:20])
@@ -49,7 +50,7 @@ def left_running(count_in: Path) -> int:
         return 0
 
 
-def _waited(child: int, count_in: str | None) -> int:
+def _wait_for_all(child: int, count_in: str | None) -> int:
     """How the program ended, when all that came of it has too."""
     while True:
         ended, status = os.wait()
@@ -59,11 +60,11 @@ def _waited(child: int, count_in: str | None) -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     if not _has_children():
         return status
-    left = _tell_all(signal.SIGTERM)
+    left = _signal_descendants(signal.SIGTERM)
     if left and count_in is not None:
-        _write(count_in, left)
+        _write_count(count_in, left)
     _until_gone(_GRACE)
-    _until_gone(_PATIENCE, lambda: _tell_all(signal.SIGKILL))
+    _until_gone(_KILL_SECONDS, lambda: _signal_descendants(signal.SIGKILL))
     return status
 
 
@@ -71,7 +72,7 @@ def _until_gone(seconds: float, again: Callable[[], object] = lambda: None) -> N
     until = time.monotonic() + seconds
     while _has_children() and time.monotonic() < until:
         again()
-        signal.sigtimedwait({signal.SIGCHLD}, _BREATH)
+        signal.sigtimedwait({signal.SIGCHLD}, _POLL_SECONDS)
 
 
 def _has_children() -> bool:
@@ -83,7 +84,7 @@ def _has_children() -> bool:
     return False
 
 
-def _tell_all(what: signal.Signals) -> int:
+def _signal_descendants(what: signal.Signals) -> int:
     """Of all that came of this process; whose parent ends becomes its child with that. How many there were."""
     told = _descendants(os.getpid())
     for each in told:
@@ -111,7 +112,7 @@ def _descendants(of: int) -> list[int]:
     return [each for each in found if each not in ended]
 
 
-def _write(place: str, count: int) -> None:
+def _write_count(place: str, count: int) -> None:
     """Nowhere else, though somebody put a link there."""
     with suppress(OSError):
         descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
@@ -119,7 +120,7 @@ def _write(place: str, count: int) -> None:
         os.close(descriptor)
 
 
-def _leave_as(status: int) -> None:
+def _exit_like(status: int) -> None:
     """End as the program did."""
     code = os.waitstatus_to_exitcode(status)
     if code < 0:

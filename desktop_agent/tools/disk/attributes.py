@@ -6,38 +6,38 @@ from dataclasses import dataclass
 
 from desktop_agent.tools.disk.folders import Folder
 
-MOST_BYTES = 64 * 1024
+MAX_ATTRIBUTE_BYTES = 64 * 1024
 """Of all attributes of one file that are read to be saved, names and values together."""
 
-MOST_ATTRIBUTES = 100
+MAX_ATTRIBUTES = 100
 # Not those of the system's security: what holds for the old bytes, such as a program's rights, need not for the new.
-_KEPT = ("user.", "system.posix_acl_access")
+_COPIED_PREFIXES = ("user.", "system.posix_acl_access")
 
 
 @dataclass(frozen=True, slots=True)
-class Extras:
+class FileAttributes:
     """What a file has besides bytes and permissions. `owner` is user and group, None where it is not known."""
 
     attributes: tuple[tuple[str, bytes], ...] = ()
     owner: tuple[int, int] | None = None
 
 
-def extras_of(descriptor: int) -> Extras:
+def read_attributes(descriptor: int) -> FileAttributes:
     """Those of an open file, within the bounds above: an attribute that does not fit is left out. Raises OSError."""
     found = os.fstat(descriptor)
     owner = (found.st_uid, found.st_gid) if hasattr(os, "fchown") else None
-    return Extras(tuple(_attributes(descriptor)), owner)
+    return FileAttributes(tuple(_extended_attributes(descriptor)), owner)
 
 
-def _attributes(descriptor: int) -> list[tuple[str, bytes]]:
+def _extended_attributes(descriptor: int) -> list[tuple[str, bytes]]:
     kept: list[tuple[str, bytes]] = []
-    room = MOST_BYTES
+    room = MAX_ATTRIBUTE_BYTES
     if not hasattr(os, "getxattr"):
         return kept
     with contextlib.suppress(OSError):
         for name in sorted(os.listxattr(descriptor)):
             # Names of files on disk need not be Unicode, nor need these.
-            if not name.startswith(_KEPT) or not name.isprintable() or len(kept) == MOST_ATTRIBUTES:
+            if not name.startswith(_COPIED_PREFIXES) or not name.isprintable() or len(kept) == MAX_ATTRIBUTES:
                 continue
             with contextlib.suppress(OSError):
                 value = os.getxattr(descriptor, name)
@@ -47,11 +47,11 @@ def _attributes(descriptor: int) -> list[tuple[str, bytes]]:
     return kept
 
 
-def give(extras: Extras, descriptor: int) -> None:
+def apply_attributes(extras: FileAttributes, descriptor: int) -> None:
     """Give them to an open file, as far as the disk takes them and the system lets us; the group without the user
     where it is only that."""
     for name, value in extras.attributes if hasattr(os, "setxattr") else ():
-        if name.startswith(_KEPT):
+        if name.startswith(_COPIED_PREFIXES):
             with contextlib.suppress(OSError):
                 os.setxattr(descriptor, name, value)
     if extras.owner is None or not hasattr(os, "fchown"):
@@ -65,7 +65,7 @@ def give(extras: Extras, descriptor: int) -> None:
             return
 
 
-def keep_attributes(folder: Folder, name: str, descriptor: int) -> None:
+def copy_attributes(folder: Folder, name: str, descriptor: int) -> None:
     """Give the file behind `descriptor` the attributes of the one called `name`, as far as there is one and the disk
     takes them."""
     if not hasattr(os, "setxattr"):
@@ -74,7 +74,7 @@ def keep_attributes(folder: Folder, name: str, descriptor: int) -> None:
         source = folder.open(name, os.O_RDONLY)
         try:
             for attribute in os.listxattr(source):
-                if attribute.startswith(_KEPT):
+                if attribute.startswith(_COPIED_PREFIXES):
                     with contextlib.suppress(OSError):
                         os.setxattr(descriptor, attribute, os.getxattr(source, attribute))
         finally:

@@ -93,7 +93,7 @@ class DescriptorFolder:
         except NotADirectoryError:
             # Linux says ENOTDIR for a link as well when both flags are given.
             if stat.S_ISLNK(self.stat(name).st_mode):
-                raise _link(name) from None
+                raise _link_error(name) from None
             raise
 
     def make(self, name: str) -> None:
@@ -164,7 +164,7 @@ class PathFolder:
         descriptor = os.open(path, flags | _BINARY | _NO_WAIT, mode)
         try:
             self._checked(name)
-            _same(name, os.fstat(descriptor), path.lstat())
+            _require_same_file(name, os.fstat(descriptor), path.lstat())
         except OSError:
             os.close(descriptor)
             raise
@@ -205,16 +205,16 @@ class PathFolder:
         path = self._path / name
         # Also catches Windows junctions, which are no symbolic links. `normcase`: real paths keep the disk's case.
         if os.path.normcase(os.path.realpath(path)) != os.path.normcase(path):
-            raise _link(name)
+            raise _link_error(name)
         return path
 
 
-def _same(name: str, opened: os.stat_result, named: os.stat_result) -> None:
+def _require_same_file(name: str, opened: os.stat_result, named: os.stat_result) -> None:
     if not os.path.samestat(opened, named):
-        raise _link(name)
+        raise _link_error(name)
 
 
-def _link(name: str) -> OSError:
+def _link_error(name: str) -> OSError:
     return OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
 
 

@@ -4,20 +4,20 @@ import stat
 
 from pydantic import Field
 
-from desktop_agent.tools.files.changing import Change, OneFile, changing_tool
-from desktop_agent.tools.files.text_files import NotText, decode
-from desktop_agent.tools.keeping.looking import SAVED_LIMIT
+from desktop_agent.tools.files.changing import FileChange, SingleFileInput, file_changing_tool
+from desktop_agent.tools.files.text_files import NotText, decode_text
+from desktop_agent.tools.keeping.looking import MAX_SAVED_BYTES
 from desktop_agent.tools.tool import Tool
-from desktop_agent.tools.workspace import Place, Workspace
+from desktop_agent.tools.workspace import Workspace, WorkspacePath
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed
-from desktop_agent.vocabulary.images import media_type_of
+from desktop_agent.vocabulary.images import detect_media_type
 from desktop_agent.vocabulary.tool_calls import DiffPreview, PicturePreview, Preview, TextPreview
 
 _SHOWN_LIMIT = 2_000_000
 
 
-class DeleteFileInput(OneFile):
+class DeleteFileInput(SingleFileInput):
     """What to delete."""
 
     path: str = Field(min_length=1, description="The file or empty folder, relative to the workspace folder.")
@@ -26,21 +26,21 @@ class DeleteFileInput(OneFile):
 def delete_file(workspace: Workspace) -> Tool[DeleteFileInput]:
     """Make the tool for a workspace."""
 
-    def work(wanted: DeleteFileInput, change: Change) -> tuple[Text, ...]:
+    def work(wanted: DeleteFileInput, change: FileChange) -> tuple[Text, ...]:
         change.check()
         place = workspace.locate(wanted.path)
         if _is_folder(workspace, place):
-            change.last_look()
+            change.begin()
             workspace.remove_folder(place)
-            return change.done(f"Deleted the empty folder {place}.")
-        workspace.remove(place, before_removing=change.last_look)
-        return change.done(f"Deleted {place}.")
+            return change.finish(f"Deleted the empty folder {place}.")
+        workspace.remove(place, before_removing=change.begin)
+        return change.finish(f"Deleted {place}.")
 
     def look(wanted: DeleteFileInput) -> Preview:
         place = workspace.locate(wanted.path)
         return _folder_preview(workspace, place) if _is_folder(workspace, place) else _file_preview(workspace, place)
 
-    return changing_tool(
+    return file_changing_tool(
         workspace,
         "delete_file",
         "Delete one file of the workspace, or one folder with nothing in it.",
@@ -50,7 +50,7 @@ def delete_file(workspace: Workspace) -> Tool[DeleteFileInput]:
     )
 
 
-def _is_folder(workspace: Workspace, place: Place) -> bool:
+def _is_folder(workspace: Workspace, place: WorkspacePath) -> bool:
     """Raises ToolFailed for nothing, for the workspace itself, and for a file that is write-protected."""
     if not place.parts:
         raise ToolFailed("The workspace folder itself cannot be deleted.")
@@ -62,22 +62,22 @@ def _is_folder(workspace: Workspace, place: Place) -> bool:
     return stat.S_ISDIR(found.st_mode)
 
 
-def _folder_preview(workspace: Workspace, place: Place) -> Preview:
+def _folder_preview(workspace: Workspace, place: WorkspacePath) -> Preview:
     if workspace.entries(place, 1):
         raise ToolFailed(Sentence("“{path}” is a folder with something in it.", {"path": str(place)}))
     return TextPreview(f"Deletes the empty folder {place}.")
 
 
-def _file_preview(workspace: Workspace, place: Place) -> Preview:
+def _file_preview(workspace: Workspace, place: WorkspacePath) -> Preview:
     found = workspace.stat(place)
     size = found.st_size if found else 0
     if size > _SHOWN_LIMIT:
-        kept = " It is too large to be kept, so this cannot be undone." if size > SAVED_LIMIT else ""
+        kept = " It is too large to be kept, so this cannot be undone." if size > MAX_SAVED_BYTES else ""
         return TextPreview(f"Deletes {place} ({size:,} bytes).{kept}")
     data = workspace.read(place, _SHOWN_LIMIT)
-    if media_type_of(data):
+    if detect_media_type(data):
         return PicturePreview(str(place), data, f"Deletes this picture ({len(data):,} bytes).")
     try:
-        return DiffPreview(str(place), decode(data).text, None)
+        return DiffPreview(str(place), decode_text(data).text, None)
     except NotText:
         return TextPreview(f"Deletes the binary file {place} ({len(data):,} bytes).")

@@ -2,12 +2,12 @@
 
 from pydantic import Field
 
-from desktop_agent.tools.files.changing import Change, OneFile, changing_tool
-from desktop_agent.tools.files.passages import Edited, edited
-from desktop_agent.tools.files.text_files import NotText, decode_as_written, encode, with_plain_newlines
-from desktop_agent.tools.keeping.looking import Stamp, stamp_of
+from desktop_agent.tools.files.changing import FileChange, SingleFileInput, file_changing_tool
+from desktop_agent.tools.files.passages import TextEdit, replace_passage
+from desktop_agent.tools.files.text_files import NotText, decode_with_newlines, encode_text, normalize_newlines
+from desktop_agent.tools.keeping.looking import FileStamp, file_stamp
 from desktop_agent.tools.tool import Tool
-from desktop_agent.tools.workspace import Place, Workspace
+from desktop_agent.tools.workspace import Workspace, WorkspacePath
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed
 from desktop_agent.vocabulary.tool_calls import DiffPreview, Preview, TextPreview
@@ -17,7 +17,7 @@ _FILE_LIMIT = 16_000_000
 _DIFF_LIMIT = 2_000_000
 
 
-class EditFileInput(OneFile):
+class EditFileInput(SingleFileInput):
     """What to change."""
 
     path: str = Field(min_length=1, description="The file, relative to the workspace folder.")
@@ -33,33 +33,35 @@ class EditFileInput(OneFile):
 def edit_file(workspace: Workspace) -> Tool[EditFileInput]:
     """Make the tool for a workspace."""
 
-    def judged(wanted: EditFileInput) -> tuple[Place, Edited, Stamp | None]:
+    def judged(wanted: EditFileInput) -> tuple[WorkspacePath, TextEdit, FileStamp | None]:
         place = workspace.locate(wanted.path)
-        stamp = stamp_of(workspace.stat(place)) if place.parts else None
-        return place, _edited(workspace, place, wanted), stamp
+        stamp = file_stamp(workspace.stat(place)) if place.parts else None
+        return place, _edit(workspace, place, wanted), stamp
 
-    def last_look(place: Place, stamp: Stamp | None, change: Change) -> None:
+    def last_look(place: WorkspacePath, stamp: FileStamp | None, change: FileChange) -> None:
         change.check()
-        if stamp_of(workspace.stat(place)) != stamp:
+        if file_stamp(workspace.stat(place)) != stamp:
             what = Sentence("“{path}” was changed by another program meanwhile.", {"path": str(place)})
             raise ToolFailed(what, "Read it again.")
-        change.last_look()
+        change.begin()
 
-    def work(wanted: EditFileInput, change: Change) -> tuple[Text, ...]:
+    def work(wanted: EditFileInput, change: FileChange) -> tuple[Text, ...]:
         change.check()
         place, made, stamp = judged(wanted)
-        data, used = encode(made.after, made.format)
+        data, used = encode_text(made.after, made.format)
         workspace.write(place, data, before_replacing=lambda: last_look(place, stamp, change))
         note = "" if used.encoding == made.format.encoding else f" It is {used.title} now."
-        return change.done(f"Edited {place}: {made.told}.{note}")
+        return change.finish(f"Edited {place}: {made.description}.{note}")
 
     def look(wanted: EditFileInput) -> Preview:
         place, made, _stamp = judged(wanted)
         if len(made.before) > _DIFF_LIMIT:
-            return TextPreview(f"Edits {place}: {made.told}.\n\nOld:\n{wanted.old_text}\n\nNew:\n{wanted.new_text}")
-        return DiffPreview(str(place), with_plain_newlines(made.before), with_plain_newlines(made.after))
+            return TextPreview(
+                f"Edits {place}: {made.description}.\n\nOld:\n{wanted.old_text}\n\nNew:\n{wanted.new_text}"
+            )
+        return DiffPreview(str(place), normalize_newlines(made.before), normalize_newlines(made.after))
 
-    return changing_tool(
+    return file_changing_tool(
         workspace,
         "edit_file",
         (
@@ -72,10 +74,10 @@ def edit_file(workspace: Workspace) -> Tool[EditFileInput]:
     )
 
 
-def _edited(workspace: Workspace, place: Place, wanted: EditFileInput) -> Edited:
+def _edit(workspace: Workspace, place: WorkspacePath, wanted: EditFileInput) -> TextEdit:
     data = workspace.read(place, _FILE_LIMIT)
     try:
-        text, format_ = decode_as_written(data)
+        text, format_ = decode_with_newlines(data)
     except NotText:
         raise ToolFailed(Sentence("“{path}” is no text and cannot be edited.", {"path": str(place)})) from None
-    return edited(str(place), text, format_, wanted.old_text, wanted.new_text, replace_all=wanted.replace_all)
+    return replace_passage(str(place), text, format_, wanted.old_text, wanted.new_text, replace_all=wanted.replace_all)

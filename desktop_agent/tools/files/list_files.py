@@ -5,10 +5,10 @@ from itertools import islice
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from desktop_agent.tools.files.places import subjects_of
-from desktop_agent.tools.in_thread import StopSign, in_thread
+from desktop_agent.tools.files.places import path_subjects
+from desktop_agent.tools.in_thread import CancelToken, run_in_thread
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
-from desktop_agent.tools.workspace import Entry, Place, Workspace
+from desktop_agent.tools.workspace import FolderEntry, Workspace, WorkspacePath
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.errors import ToolFailed
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
@@ -31,7 +31,7 @@ class ListFilesInput(BaseModel):
 def list_files(workspace: Workspace) -> Tool[ListFilesInput]:
     """Make the tool for a workspace."""
 
-    def work(wanted: ListFilesInput, sign: StopSign) -> tuple[Text, ...]:
+    def work(wanted: ListFilesInput, sign: CancelToken) -> tuple[Text, ...]:
         place = workspace.locate(wanted.path)
         depth = MAX_DEPTH if wanted.recursive else 1
         lines = list(islice(_lines(workspace, place, depth, sign), MAX_ENTRIES + 1))
@@ -40,7 +40,7 @@ def list_files(workspace: Workspace) -> Tool[ListFilesInput]:
         return (Text(text="\n".join(lines) or "[The folder is empty.]"),)
 
     async def run(wanted: ListFilesInput, _call: RunningCall) -> tuple[Text, ...]:
-        return await in_thread(lambda sign: work(wanted, sign))
+        return await run_in_thread(lambda sign: work(wanted, sign))
 
     return Tool(
         name="list_files",
@@ -52,15 +52,15 @@ def list_files(workspace: Workspace) -> Tool[ListFilesInput]:
         run=run,
         tool_class=ToolClass.READ_ONLY,
         effects=frozenset({Effect.READ}),
-        subjects=lambda wanted: subjects_of(workspace, wanted.path),
+        subjects=lambda wanted: path_subjects(workspace, wanted.path),
         scope=str(workspace.folder),
     )
 
 
-def _lines(workspace: Workspace, place: Place, depth: int, sign: StopSign) -> Iterator[str]:
+def _lines(workspace: Workspace, place: WorkspacePath, depth: int, sign: CancelToken) -> Iterator[str]:
     for entry in workspace.entries(place, _SCAN_LIMIT):
-        sign.check()
-        here = place.inside(entry.name)
+        sign.raise_if_cancelled()
+        here = place.child(entry.name)
         line = _line(here, entry)
         if entry.kind != "folder" or depth <= 1:
             yield line
@@ -70,13 +70,13 @@ def _lines(workspace: Workspace, place: Place, depth: int, sign: StopSign) -> It
             yield from _inside(workspace, here, line, depth - 1, sign)
 
 
-def _inside(workspace: Workspace, place: Place, line: str, depth: int, sign: StopSign) -> Iterator[str]:
+def _inside(workspace: Workspace, place: WorkspacePath, line: str, depth: int, sign: CancelToken) -> Iterator[str]:
     """A folder and what is in it. One that cannot be opened does not spoil the rest."""
     listing = _lines(workspace, place, depth, sign)
     try:
         first = next(listing, None)
     except ToolFailed as error:
-        sign.check()
+        sign.raise_if_cancelled()
         yield f"{line}  ({error})"
         return
     yield line
@@ -85,7 +85,7 @@ def _inside(workspace: Workspace, place: Place, line: str, depth: int, sign: Sto
         yield from listing
 
 
-def _line(place: Place, entry: Entry) -> str:
+def _line(place: WorkspacePath, entry: FolderEntry) -> str:
     # A line end in a name would look like another entry.
     shown = "".join(each if each.isprintable() else "�" for each in str(place))
     match entry.kind:

@@ -4,11 +4,11 @@ import stat
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from desktop_agent.tools.files.changing import Change
-from desktop_agent.tools.files.places import changes_of, subjects_of
-from desktop_agent.tools.in_thread import in_thread
+from desktop_agent.tools.files.changing import FileChange
+from desktop_agent.tools.files.places import changed_paths, path_subjects
+from desktop_agent.tools.in_thread import run_in_thread
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
-from desktop_agent.tools.workspace import Place, Workspace
+from desktop_agent.tools.workspace import Workspace, WorkspacePath
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.conduct.rules import PathSubject
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed
@@ -28,28 +28,28 @@ class MoveFileInput(BaseModel):
 def move_file(workspace: Workspace) -> Tool[MoveFileInput]:
     """Make the tool for a workspace."""
 
-    def work(wanted: MoveFileInput, change: Change) -> tuple[Text, ...]:
+    def work(wanted: MoveFileInput, change: FileChange) -> tuple[Text, ...]:
         change.check()
-        source, target, old = _judged(workspace, wanted)
-        workspace.move(source, target, before_moving=change.last_look, replace=wanted.replace)
-        return change.done(f"Moved {source} to {target}{', replacing what was there' if old else ''}.")
+        source, target, old = _check_move(workspace, wanted)
+        workspace.move(source, target, before_moving=change.begin, replace=wanted.replace)
+        return change.finish(f"Moved {source} to {target}{', replacing what was there' if old else ''}.")
 
     def look(wanted: MoveFileInput) -> Preview:
-        source, target, old = _judged(workspace, wanted)
+        source, target, old = _check_move(workspace, wanted)
         lost = f"\n\nThis replaces {target} ({old:,} bytes)." if old is not None else ""
         return TextPreview(f"Moves {source}\nto {target}{lost}")
 
     async def run(wanted: MoveFileInput, call: RunningCall) -> tuple[Text, ...]:
-        return await in_thread(lambda sign: work(wanted, Change(call, sign)))
+        return await run_in_thread(lambda sign: work(wanted, FileChange(call, sign)))
 
     async def preview(wanted: MoveFileInput) -> Preview:
-        return await in_thread(lambda _sign: look(wanted))
+        return await run_in_thread(lambda _sign: look(wanted))
 
     async def subjects(wanted: MoveFileInput) -> tuple[PathSubject, ...]:
-        return (*await subjects_of(workspace, wanted.source), *await subjects_of(workspace, wanted.target))
+        return (*await path_subjects(workspace, wanted.source), *await path_subjects(workspace, wanted.target))
 
     async def changes(wanted: MoveFileInput) -> tuple[str, ...]:
-        return (*await changes_of(workspace, wanted.source), *await changes_of(workspace, wanted.target))
+        return (*await changed_paths(workspace, wanted.source), *await changed_paths(workspace, wanted.target))
 
     return Tool(
         name="move_file",
@@ -65,7 +65,7 @@ def move_file(workspace: Workspace) -> Tool[MoveFileInput]:
     )
 
 
-def _judged(workspace: Workspace, wanted: MoveFileInput) -> tuple[Place, Place, int | None]:
+def _check_move(workspace: Workspace, wanted: MoveFileInput) -> tuple[WorkspacePath, WorkspacePath, int | None]:
     """From where, to where, and how many bytes are replaced there, None for nothing. Raises ToolFailed."""
     source, target = workspace.locate(wanted.source), workspace.locate(wanted.target)
     if source == target:
@@ -73,7 +73,7 @@ def _judged(workspace: Workspace, wanted: MoveFileInput) -> tuple[Place, Place, 
     _file_size(workspace, source)
     if not target.parts or not workspace.exists(target):
         if not target.parts:
-            raise _folder(target)
+            raise _folder_error(target)
         return source, target, None
     size = _file_size(workspace, target)
     if not wanted.replace:
@@ -82,15 +82,15 @@ def _judged(workspace: Workspace, wanted: MoveFileInput) -> tuple[Place, Place, 
     return source, target, size
 
 
-def _file_size(workspace: Workspace, place: Place) -> int:
+def _file_size(workspace: Workspace, place: WorkspacePath) -> int:
     found = workspace.stat(place) if place.parts else None
     if place.parts and found is None:
         raise ToolFailed(Sentence("There is no “{path}” in the workspace.", {"path": str(place)}))
     if found is None or stat.S_ISDIR(found.st_mode):
-        raise _folder(place)
+        raise _folder_error(place)
     return found.st_size
 
 
-def _folder(place: Place) -> ToolFailed:
+def _folder_error(place: WorkspacePath) -> ToolFailed:
     what = Sentence("“{path}” is a folder; only files are moved.", {"path": str(place)})
     return ToolFailed(what, "Name the file, and the file that it becomes.")

@@ -2,14 +2,14 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from desktop_agent.tools.files.places import subjects_of
-from desktop_agent.tools.files.text_files import NotText, TextFile, decode
-from desktop_agent.tools.in_thread import StopSign, in_thread
+from desktop_agent.tools.files.places import path_subjects
+from desktop_agent.tools.files.text_files import NotText, TextFile, decode_text
+from desktop_agent.tools.in_thread import CancelToken, run_in_thread
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed
-from desktop_agent.vocabulary.images import media_type_of
+from desktop_agent.vocabulary.images import detect_media_type
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 
 FILE_LIMIT = 64_000_000
@@ -29,19 +29,19 @@ class ReadFileInput(BaseModel):
 def read_file(workspace: Workspace) -> Tool[ReadFileInput]:
     """Make the tool for a workspace."""
 
-    def work(wanted: ReadFileInput, sign: StopSign) -> tuple[Text, ...]:
-        sign.check()
+    def work(wanted: ReadFileInput, sign: CancelToken) -> tuple[Text, ...]:
+        sign.raise_if_cancelled()
         place = workspace.locate(wanted.path)
         data = workspace.read(place, FILE_LIMIT)
         try:
-            file = decode(data)
+            file = decode_text(data)
         except NotText:
-            raise _no_text(str(place), data) from None
+            raise _not_text(str(place), data) from None
         body, note = _excerpt(file, wanted)
         return (Text(text=body), Text(text=note)) if note else (Text(text=body),)
 
     async def run(wanted: ReadFileInput, _call: RunningCall) -> tuple[Text, ...]:
-        return await in_thread(lambda sign: work(wanted, sign))
+        return await run_in_thread(lambda sign: work(wanted, sign))
 
     return Tool(
         name="read_file",
@@ -53,13 +53,13 @@ def read_file(workspace: Workspace) -> Tool[ReadFileInput]:
         run=run,
         tool_class=ToolClass.READ_ONLY,
         effects=frozenset({Effect.READ}),
-        subjects=lambda wanted: subjects_of(workspace, wanted.path),
+        subjects=lambda wanted: path_subjects(workspace, wanted.path),
         scope=str(workspace.folder),
     )
 
 
-def _no_text(path: str, data: bytes) -> ToolFailed:
-    media_type = media_type_of(data)
+def _not_text(path: str, data: bytes) -> ToolFailed:
+    media_type = detect_media_type(data)
     what = f"a picture ({media_type})" if media_type else "a binary file"
     values = {"path": path, "what": what, "size": f"{len(data):,}"}
     return ToolFailed(Sentence("“{path}” is {what} of {size} bytes and cannot be read as text.", values))
@@ -75,14 +75,14 @@ def _excerpt(file: TextFile, wanted: ReadFileInput) -> tuple[str, str]:
         values = {"count": f"{len(lines):,}", "start": f"{wanted.start_line:,}"}
         raise ToolFailed(Sentence("The file has {count} lines; there is no line {start}.", values))
     last = len(lines) if wanted.max_lines is None else min(len(lines), first + wanted.max_lines)
-    taken, cut = _fitting(lines[first:last])
+    taken, cut = _fit_lines(lines[first:last])
     body = "\n".join(taken)
     if first + len(taken) == len(lines) and not cut and file.text.endswith("\n"):
         body += "\n"
     return body, _note(file, wanted.start_line, len(taken), len(lines), cut=cut)
 
 
-def _fitting(lines: list[str]) -> tuple[list[str], bool]:
+def _fit_lines(lines: list[str]) -> tuple[list[str], bool]:
     """As many whole lines as the limit on bytes allows; a first line that is too long by itself is cut."""
     room = ANSWER_LIMIT
     for index, line in enumerate(lines):

@@ -10,7 +10,7 @@ from desktop_agent.vocabulary.errors import ToolFailed
 Newline = Literal["\n", "\r\n", "\r"]
 
 # UTF-32 first: its little-endian mark begins with that of UTF-16.
-_MARKS: tuple[tuple[bytes, str], ...] = (
+_BYTE_ORDER_MARKS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF8, "utf-8"),
@@ -34,14 +34,14 @@ class TextFormat:
     """How a text lies in its file. `newline` is None without line ends and with mixed ones."""
 
     encoding: str = "utf-8"
-    mark: bytes = b""
+    byte_order_mark: bytes = b""
     newline: Newline | None = None
 
     @property
     def title(self) -> str:
         """The encoding in words."""
         name = {"latin-1": "Latin-1 (a guess: it is not UTF-8)"}.get(self.encoding, self.encoding.upper())
-        return f"{name} with a byte order mark" if self.mark else name
+        return f"{name} with a byte order mark" if self.byte_order_mark else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +52,15 @@ class TextFile:
     format: TextFormat
 
 
-def decode(data: bytes) -> TextFile:
+def decode_text(data: bytes) -> TextFile:
     """Read bytes as text: by byte order mark, else UTF-8, else Latin-1. Raises NotText."""
-    text, format_ = decode_as_written(data)
-    return TextFile(with_plain_newlines(text), format_)
+    text, format_ = decode_with_newlines(data)
+    return TextFile(normalize_newlines(text), format_)
 
 
-def decode_as_written(data: bytes) -> tuple[str, TextFormat]:
+def decode_with_newlines(data: bytes) -> tuple[str, TextFormat]:
     """The same with the line ends that the file has. Raises NotText."""
-    mark, encoding = next(((mark, name) for mark, name in _MARKS if data.startswith(mark)), (b"", "utf-8"))
+    mark, encoding = next(((mark, name) for mark, name in _BYTE_ORDER_MARKS if data.startswith(mark)), (b"", "utf-8"))
     body = data[len(mark) :]
     if encoding == "utf-8" and b"\0" in body:
         raise NotText("It is a binary file.")
@@ -73,23 +73,23 @@ def decode_as_written(data: bytes) -> tuple[str, TextFormat]:
     return text, TextFormat(encoding, mark, _newline_of(text))
 
 
-def encode(text: str, like: TextFormat | None) -> tuple[bytes, TextFormat]:
+def encode_text(text: str, like: TextFormat | None) -> tuple[bytes, TextFormat]:
     """Bytes for a text in the format of the file it replaces, as far as that can hold it, and the format used.
 
     Without a format, or where line ends were mixed, the text's own line ends stay.
     """
     wanted = like or TextFormat()
     if wanted.newline is not None:
-        text = with_plain_newlines(text).replace("\n", wanted.newline)
+        text = normalize_newlines(text).replace("\n", wanted.newline)
     try:
-        return wanted.mark + text.encode(wanted.encoding), wanted
+        return wanted.byte_order_mark + text.encode(wanted.encoding), wanted
     except UnicodeEncodeError:
         used = TextFormat(newline=wanted.newline)
         # A lone surrogate is half a character and has no bytes in any encoding.
         return text.encode("utf-8", "replace"), used
 
 
-def with_plain_newlines(text: str) -> str:
+def normalize_newlines(text: str) -> str:
     """Every line end as \\n."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 

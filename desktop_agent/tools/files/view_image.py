@@ -4,13 +4,13 @@ import base64
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from desktop_agent.tools.files.places import subjects_of
-from desktop_agent.tools.in_thread import StopSign, in_thread
+from desktop_agent.tools.files.places import path_subjects
+from desktop_agent.tools.in_thread import CancelToken, run_in_thread
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.blocks import Image, ResultPart, Text
 from desktop_agent.vocabulary.errors import ImageRefused, Sentence, ToolFailed
-from desktop_agent.vocabulary.images import Base64Source, media_type_of, size_in_header
+from desktop_agent.vocabulary.images import Base64Source, detect_media_type, read_image_size
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 
 PICTURE_LIMIT = 20_000_000
@@ -27,11 +27,11 @@ class ViewImageInput(BaseModel):
 def view_image(workspace: Workspace) -> Tool[ViewImageInput]:
     """Make the tool for a workspace. What is too large for a model is made to fit when it is sent."""
 
-    def work(wanted: ViewImageInput, sign: StopSign) -> tuple[ResultPart, ...]:
-        sign.check()
+    def work(wanted: ViewImageInput, sign: CancelToken) -> tuple[ResultPart, ...]:
+        sign.raise_if_cancelled()
         place = workspace.locate(wanted.path)
         data = workspace.read(place, PICTURE_LIMIT)
-        media_type, size = media_type_of(data), size_in_header(data)
+        media_type, size = detect_media_type(data), read_image_size(data)
         if media_type is None or size is None:
             what = Sentence("“{path}” is no picture that can be shown.", {"path": str(place)})
             raise ToolFailed(what, "PNG, JPEG, GIF and WebP can be.")
@@ -43,7 +43,7 @@ def view_image(workspace: Workspace) -> Tool[ViewImageInput]:
         return Text(text=told), Image(source=source, name=place.parts[-1])
 
     async def run(wanted: ViewImageInput, _call: RunningCall) -> tuple[ResultPart, ...]:
-        return await in_thread(lambda sign: work(wanted, sign))
+        return await run_in_thread(lambda sign: work(wanted, sign))
 
     return Tool(
         name="view_image",
@@ -52,6 +52,6 @@ def view_image(workspace: Workspace) -> Tool[ViewImageInput]:
         run=run,
         tool_class=ToolClass.READ_ONLY,
         effects=frozenset({Effect.READ}),
-        subjects=lambda wanted: subjects_of(workspace, wanted.path),
+        subjects=lambda wanted: path_subjects(workspace, wanted.path),
         scope=str(workspace.folder),
     )

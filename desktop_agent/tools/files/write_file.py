@@ -4,19 +4,26 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from desktop_agent.tools.files.changing import Change, OneFile, changing_tool
-from desktop_agent.tools.files.text_files import NotText, TextFile, TextFormat, decode, encode, with_plain_newlines
+from desktop_agent.tools.files.changing import FileChange, SingleFileInput, file_changing_tool
+from desktop_agent.tools.files.text_files import (
+    NotText,
+    TextFile,
+    TextFormat,
+    decode_text,
+    encode_text,
+    normalize_newlines,
+)
 from desktop_agent.tools.tool import Tool
-from desktop_agent.tools.workspace import Place, Workspace
+from desktop_agent.tools.workspace import Workspace, WorkspacePath
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.tool_calls import DiffPreview, Preview, TextPreview
 
 CONTENT_LIMIT = 4_000_000
-_OLD_LIMIT = 64_000_000
+_MAX_OLD_BYTES = 64_000_000
 _DIFF_LIMIT = 2_000_000
 
 
-class WriteFileInput(OneFile):
+class WriteFileInput(SingleFileInput):
     """What to write."""
 
     path: str = Field(min_length=1, description="The file, relative to the workspace folder; made if it is not there.")
@@ -24,7 +31,7 @@ class WriteFileInput(OneFile):
 
 
 @dataclass(frozen=True, slots=True)
-class _Old:
+class _ExistingFile:
     """What lies there now: text, or bytes that are none, or (neither) nothing."""
 
     text: TextFile | None = None
@@ -39,19 +46,19 @@ class _Old:
 def write_file(workspace: Workspace) -> Tool[WriteFileInput]:
     """Make the tool for a workspace."""
 
-    def work(wanted: WriteFileInput, change: Change) -> tuple[Text, ...]:
+    def work(wanted: WriteFileInput, change: FileChange) -> tuple[Text, ...]:
         change.check()
         place = workspace.locate(wanted.path)
-        old = _old(workspace, place)
-        data, used = encode(wanted.content, old.format)
-        workspace.write(place, data, before_replacing=change.last_look)
-        return change.done(_report(place, old, len(data), used))
+        old = _read_existing(workspace, place)
+        data, used = encode_text(wanted.content, old.format)
+        workspace.write(place, data, before_replacing=change.begin)
+        return change.finish(_report(place, old, len(data), used))
 
     def look(wanted: WriteFileInput) -> Preview:
         place = workspace.locate(wanted.path)
-        return _preview(place, _old(workspace, place), wanted.content)
+        return _preview(place, _read_existing(workspace, place), wanted.content)
 
-    return changing_tool(
+    return file_changing_tool(
         workspace,
         "write_file",
         (
@@ -64,26 +71,26 @@ def write_file(workspace: Workspace) -> Tool[WriteFileInput]:
     )
 
 
-def _old(workspace: Workspace, place: Place) -> _Old:
+def _read_existing(workspace: Workspace, place: WorkspacePath) -> _ExistingFile:
     if place.parts and not workspace.exists(place):
-        return _Old()
-    data = workspace.read(place, _OLD_LIMIT)
+        return _ExistingFile()
+    data = workspace.read(place, _MAX_OLD_BYTES)
     try:
-        return _Old(text=decode(data))
+        return _ExistingFile(text=decode_text(data))
     except NotText:
-        return _Old(binary_size=len(data))
+        return _ExistingFile(binary_size=len(data))
 
 
-def _preview(place: Place, old: _Old, content: str) -> Preview:
+def _preview(place: WorkspacePath, old: _ExistingFile, content: str) -> Preview:
     before = old.text.text if old.text else None
     if old.binary_size is not None:
         return TextPreview(f"Replaces the binary file {place} ({old.binary_size:,} bytes) with this text:\n\n{content}")
     if before is not None and len(before) > _DIFF_LIMIT:
         return TextPreview(f"Replaces {place} ({len(before):,} characters) with this text:\n\n{content}")
-    return DiffPreview(str(place), before, with_plain_newlines(content))
+    return DiffPreview(str(place), before, normalize_newlines(content))
 
 
-def _report(place: Place, old: _Old, size: int, used: TextFormat) -> str:
+def _report(place: WorkspacePath, old: _ExistingFile, size: int, used: TextFormat) -> str:
     is_new = old.text is None and old.binary_size is None
     report = f"{'Created' if is_new else 'Replaced'} {place} ({size:,} bytes)."
     if old.format and used.encoding != old.format.encoding:

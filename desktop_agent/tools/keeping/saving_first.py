@@ -5,38 +5,38 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-from desktop_agent.tools.in_thread import StopSign, in_thread
-from desktop_agent.tools.keeping.looking import Look, look, path_of, place_of, saved_file
-from desktop_agent.tools.keeping.putting_back import ChangedMeanwhile, Step
-from desktop_agent.tools.workspace import Place, Workspace
+from desktop_agent.tools.in_thread import CancelToken, run_in_thread
+from desktop_agent.tools.keeping.looking import FileSnapshot, parse_saved_path, saved_file, saved_path, take_snapshot
+from desktop_agent.tools.keeping.putting_back import ChangedSinceSnapshot, RestoreStep
+from desktop_agent.tools.workspace import Workspace, WorkspacePath
 from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint, SavedFile
 from desktop_agent.vocabulary.errors import ToolFailed
 from desktop_agent.vocabulary.messages import new_id
 
 
 @dataclass(frozen=True, slots=True)
-class SavingFirst:
+class RedoSaver:
     """`put` keeps bytes and `keep` writes a checkpoint, both durably. `note_id` as in Checkpoint."""
 
     workspace: Workspace
     put: Callable[[bytes], Awaitable[str]]
-    keep: Callable[[Checkpoint], Awaitable[None]]
+    save_checkpoint: Callable[[Checkpoint], Awaitable[None]]
     note_id: str = ""
 
     async def save(
-        self, checkpoint: Checkpoint, steps: Sequence[Step]
-    ) -> tuple[Checkpoint | None, list[Step], list[tuple[Step, ToolFailed]]]:
+        self, checkpoint: Checkpoint, steps: Sequence[RestoreStep]
+    ) -> tuple[Checkpoint | None, list[RestoreStep], list[tuple[RestoreStep, ToolFailed]]]:
         """Save what these steps would change: the new checkpoint, the steps that may be taken, and why others may not.
 
         What was let be replaced although it cannot be saved is in no checkpoint.
         Raises StorageFailed: then no step may be taken.
         """
         files: list[SavedFile] = []
-        taken: list[Step] = []
-        left: list[tuple[Step, ToolFailed]] = []
+        taken: list[RestoreStep] = []
+        left: list[tuple[RestoreStep, ToolFailed]] = []
         for step in steps:
             try:
-                found = await in_thread(partial(self._look, step))
+                found = await run_in_thread(partial(self._look, step))
             except ToolFailed as error:
                 left.append((step, error))
                 continue
@@ -56,15 +56,17 @@ class SavingFirst:
             workspace=checkpoint.workspace,
             created_at=checkpoint.created_at,
             files=tuple(files),
-            new_folders=await in_thread(lambda _sign: missing_folders(self.workspace, [step.place for step in taken])),
+            new_folders=await run_in_thread(
+                lambda _sign: missing_folders(self.workspace, [step.place for step in taken])
+            ),
             undoes=checkpoint.id,
             is_redo=not checkpoint.is_redo,
             note_id=self.note_id,
         )
-        await self.keep(saved)
+        await self.save_checkpoint(saved)
         return saved, taken, left
 
-    async def conclude(
+    async def finish(
         self, saved: Checkpoint, done: Collection[str], untouched: Collection[str], folders: tuple[str, ...]
     ) -> Checkpoint:
         """Leave in it the files that the restoring changed: `done` certainly were, `untouched` were not.
@@ -72,28 +74,30 @@ class SavingFirst:
         `folders` are those that it made. Raises StorageFailed.
         """
         doubtful = [file for file in saved.files if file.path not in untouched]
-        files = await in_thread(lambda sign: tuple(file for file in doubtful if self._is_changed(file, done, sign)))
+        files = await run_in_thread(lambda sign: tuple(file for file in doubtful if self._is_changed(file, done, sign)))
         noted = saved.model_copy(update={"files": files, "new_folders": folders})
         if noted != saved:
-            await self.keep(noted)
+            await self.save_checkpoint(noted)
         return noted
 
-    def _look(self, step: Step, sign: StopSign) -> Look:
-        found = look(self.workspace, step.place, sign, with_data=True)
+    def _look(self, step: RestoreStep, sign: CancelToken) -> FileSnapshot:
+        found = take_snapshot(self.workspace, step.place, sign, with_data=True)
         if (found.stamp, found.state) != (step.now.stamp, step.now.state):
-            raise ChangedMeanwhile(step.place)
+            raise ChangedSinceSnapshot(step.place)
         return found
 
-    def _is_changed(self, file: SavedFile, done: Collection[str], sign: StopSign) -> bool:
+    def _is_changed(self, file: SavedFile, done: Collection[str], sign: CancelToken) -> bool:
         if file.path in done:
             return True
         with suppress(ToolFailed):
             # What failed may have taken effect all the same.
-            return look(self.workspace, place_of(file.path), sign).state == file.after
+            return take_snapshot(self.workspace, parse_saved_path(file.path), sign).state == file.after
         return True
 
 
-def missing_folders(workspace: Workspace, places: Iterable[Place]) -> tuple[str, ...]:
+def missing_folders(workspace: Workspace, places: Iterable[WorkspacePath]) -> tuple[str, ...]:
     """The folders on the way to these places that are not there yet."""
-    folders = dict.fromkeys(Place(place.parts[:count]) for place in places for count in range(1, len(place.parts)))
-    return tuple(path_of(each) for each in folders if workspace.stat(each) is None)
+    folders = dict.fromkeys(
+        WorkspacePath(place.parts[:count]) for place in places for count in range(1, len(place.parts))
+    )
+    return tuple(saved_path(each) for each in folders if workspace.stat(each) is None)

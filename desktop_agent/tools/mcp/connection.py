@@ -8,13 +8,13 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from desktop_agent.tools.mcp.answering import Answering
-from desktop_agent.tools.mcp.faults import inner
-from desktop_agent.tools.mcp.known_kinds import with_known_kinds
+from desktop_agent.tools.mcp.answering import ServerRequestHandler
+from desktop_agent.tools.mcp.faults import first_error
+from desktop_agent.tools.mcp.known_kinds import replace_unknown_content
 from desktop_agent.tools.mcp.server_log import ServerLog
-from desktop_agent.tools.mcp.wire.listings import with_bounded_lists
+from desktop_agent.tools.mcp.wire.listings import bound_lists
 from desktop_agent.vocabulary.errors import AgentError
-from desktop_agent.vocabulary.mcp.asking import Spent
+from desktop_agent.vocabulary.mcp.asking import UsageListener
 
 if TYPE_CHECKING:
     from mcp.client.client import Client
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 # How long a call that was cancelled may take to tell the server so, in seconds.
-_GRACE = 2.0
+_CANCEL_GRACE = 2.0
 
 
 class ConnectionLost(Exception):
@@ -31,42 +31,42 @@ class ConnectionLost(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Ears:
+class ConnectionEvents:
     """Whom a connection tells: `changed` when the server says that its list of tools is another one.
 
     `renewed`: so is that of its prompts or of its resources. `ended`: it was live and is no more; whether by itself,
     and why, where that is known.
     """
 
-    answering: Answering
+    request_handler: ServerRequestHandler
     log: ServerLog
-    changed: Callable[[], None]
+    tools_changed: Callable[[], None]
     ended: Callable[[bool, AgentError | None], None]
-    renewed: Callable[[], None] = lambda: None
+    catalog_changed: Callable[[], None] = lambda: None
 
 
-class Connection:
+class ServerConnection:
     """Open it once, when the library is loaded; close it once.
 
     Calls come from any task; a call that is cancelled is cancelled at the server. `why` it was lost, where that is
     known.
     """
 
-    def __init__(self, transport: Callable[[], AbstractAsyncContextManager[Any]], ears: Ears) -> None:
+    def __init__(self, transport: Callable[[], AbstractAsyncContextManager[Any]], ears: ConnectionEvents) -> None:
         self._transport = transport
-        self._ears = ears
+        self._events = ears
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
-        self._leave = asyncio.Event()
-        self._is_put_away = False
+        self._closing = asyncio.Event()
+        self._was_closed = False
         self._task: asyncio.Task[None] | None = None
         # Oldest first, and who is told what a model used that answered the server.
-        self._calls: dict[asyncio.Task[Any], Spent | None] = {}
-        self.why: AgentError | None = None
+        self._calls: dict[asyncio.Task[Any], UsageListener | None] = {}
+        self.failure: AgentError | None = None
 
     @property
     def is_live(self) -> bool:
         """Whether it can be asked."""
-        return self._task is not None and not self._task.done() and self._ready.done() and not self._leave.is_set()
+        return self._task is not None and not self._task.done() and self._ready.done() and not self._closing.is_set()
 
     @property
     def protocol(self) -> str:
@@ -75,7 +75,7 @@ class Connection:
 
     async def open(self, seconds: float) -> None:
         """Start the server and agree with it about the protocol. Raises what went wrong; nothing is left then."""
-        self._task = asyncio.create_task(self._live(), name="mcp server")
+        self._task = asyncio.create_task(self._run(), name="mcp server")
         try:
             async with asyncio.timeout(seconds):
                 await asyncio.shield(self._ready)
@@ -85,8 +85,8 @@ class Connection:
 
     async def close(self) -> None:
         """End the server and everything that waits for it. Idempotent."""
-        self._is_put_away = self._is_put_away or not self._leave.is_set()
-        self._leave.set()
+        self._was_closed = self._was_closed or not self._closing.is_set()
+        self._closing.set()
         if self._task is None:
             return
         if not self._ready.done():
@@ -96,7 +96,7 @@ class Connection:
             self._ready.exception()
 
     async def ask(
-        self, question: "Callable[[Client], Coroutine[Any, Any, Result]]", spent: Spent | None = None
+        self, question: "Callable[[Client], Coroutine[Any, Any, Result]]", spent: UsageListener | None = None
     ) -> Result:
         """Ask the server something. `spent` is told what models use that answer it meanwhile.
 
@@ -107,35 +107,35 @@ class Connection:
             raise ConnectionLost
         task = asyncio.ensure_future(question(self._ready.result()))
         self._calls[task] = spent
-        self._tell_calls()
+        self._report_calls()
         try:
             await asyncio.wait([task])
         except asyncio.CancelledError:
             task.cancel()
-            await asyncio.wait([task], timeout=_GRACE)
+            await asyncio.wait([task], timeout=_CANCEL_GRACE)
             if not task.done():
-                self._is_put_away = True
-                self._leave.set()
+                self._was_closed = True
+                self._closing.set()
             raise
         finally:
             del self._calls[task]
-            self._tell_calls()
+            self._report_calls()
         if task.cancelled():
             raise ConnectionLost
         return task.result()
 
-    def _tell_calls(self) -> None:
+    def _report_calls(self) -> None:
         """Older protocols do not say for which call a model is asked: the oldest pays that can."""
         payers = [each for each in self._calls.values() if each is not None]
-        self._ears.answering.of_calls(len(self._calls), *payers[:1])
+        self._events.request_handler.set_active_calls(len(self._calls), *payers[:1])
 
-    async def _live(self) -> None:
+    async def _run(self) -> None:
         try:
             async with self._client() as client:
                 listening = asyncio.create_task(self._listen(client))
                 try:
                     self._ready.set_result(client)
-                    await self._leave.wait()
+                    await self._closing.wait()
                 finally:
                     listening.cancel()
                     await asyncio.wait([listening])
@@ -145,45 +145,45 @@ class Connection:
         except Exception as error:  # noqa: BLE001 - what a server brings about is the caller's to hear
             self._fail(error)
         finally:
-            self._leave.set()
+            self._closing.set()
             if self._ready.exception() is None:
-                self._ears.ended(not self._is_put_away, self.why)
+                self._events.ended(not self._was_closed, self.failure)
 
     async def _end_calls(self) -> None:
         calls = tuple(self._calls)
         for call in calls:
             call.cancel()
         if calls:
-            await asyncio.wait(calls, timeout=_GRACE)
+            await asyncio.wait(calls, timeout=_CANCEL_GRACE)
 
     def _fail(self, error: BaseException) -> None:
         if not self._ready.done():
             self._ready.set_exception(error)
             return
-        found = inner(error)
-        self.why = found if isinstance(found, AgentError) else None
+        found = first_error(error)
+        self.failure = found if isinstance(found, AgentError) else None
         _log.info("an MCP server is gone: %s", type(error).__name__)
 
     def _client(self) -> "Client":
         from mcp.client.client import Client
         from mcp_types import Implementation, SamplingCapability, SamplingToolsCapability
 
-        answering = self._ears.answering
+        answering = self._events.request_handler
         return Client(
-            _watched(self._transport, self._leave.set),
+            _watch_end(self._transport, self._closing.set),
             mode="auto",
             cache=None,
             client_info=Implementation(name="desktop-agent", title="Desktop Agent", version="0.1.0"),
             list_roots_callback=answering.roots,
             elicitation_callback=answering.elicit,
-            sampling_callback=answering.sample if answering.samples else None,
+            sampling_callback=answering.sample if answering.can_sample else None,
             sampling_capabilities=SamplingCapability(tools=SamplingToolsCapability()),
-            logging_callback=answering.logged,
+            logging_callback=answering.on_log_message,
             log_level="info",
-            message_handler=self._heard,
+            message_handler=self._on_message,
         )
 
-    async def _heard(self, message: object) -> None:
+    async def _on_message(self, message: object) -> None:
         from mcp_types import (
             PromptListChangedNotification,
             ResourceListChangedNotification,
@@ -191,11 +191,11 @@ class Connection:
         )
 
         if isinstance(message, ToolListChangedNotification):
-            self._ears.changed()
+            self._events.tools_changed()
         elif isinstance(message, PromptListChangedNotification | ResourceListChangedNotification):
-            self._ears.renewed()
+            self._events.catalog_changed()
         elif isinstance(message, Exception):
-            self._ears.log.add(f"{type(message).__name__}: {message}", "error")
+            self._events.log.add(f"{type(message).__name__}: {message}", "error")
 
     async def _listen(self, client: "Client") -> None:
         """Servers of the newer protocol tell of changes only to who listens."""
@@ -214,26 +214,30 @@ class Connection:
                 tools_list_changed=tools, prompts_list_changed=prompts, resources_list_changed=resources
             ) as changes:
                 async for each in changes:
-                    (self._ears.changed if isinstance(each, ToolsListChanged) else self._ears.renewed)()
+                    (
+                        self._events.tools_changed
+                        if isinstance(each, ToolsListChanged)
+                        else self._events.catalog_changed
+                    )()
 
 
 @asynccontextmanager
-async def _watched(
+async def _watch_end(
     transport: Callable[[], AbstractAsyncContextManager[Any]], ended: Callable[[], None]
 ) -> AsyncGenerator[Any]:
     """The streams of the server; their end is told."""
     async with transport() as (incoming, outgoing):
-        yield _Watched(incoming, ended), outgoing
+        yield _WatchedStream(incoming, ended), outgoing
 
 
-def _readable(message: Any) -> Any:
+def _sanitize(message: Any) -> Any:
     inner: Any = getattr(message, "message", None)
     if getattr(inner, "result", None) is not None:
-        inner.result = with_bounded_lists(with_known_kinds(inner.result))
+        inner.result = bound_lists(replace_unknown_content(inner.result))
     return message
 
 
-class _Watched:
+class _WatchedStream:
     """A stream of messages that tells its end."""
 
     def __init__(self, inner: Any, ended: Callable[[], None]) -> None:
@@ -246,7 +250,7 @@ class _Watched:
         return getattr(self._inner, "last_context", None)
 
     async def receive(self) -> Any:
-        return _readable(await self._inner.receive())
+        return _sanitize(await self._inner.receive())
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -256,7 +260,7 @@ class _Watched:
 
     async def __anext__(self) -> Any:
         try:
-            return _readable(await self._inner.__anext__())
+            return _sanitize(await self._inner.__anext__())
         except BaseException:
             self._ended()
             raise

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 from desktop_agent.vocabulary.errors import ExtraMissing
 
-_PARTS = (
+_LIBRARY_MODULES = (
     "mcp.client.client",
     "mcp.client.streamable_http",
     "mcp.client.subscriptions",
@@ -15,7 +15,7 @@ _PARTS = (
     "desktop_agent.tools.mcp.sign_in.signing_in",
 )
 # Its modules import each other: two threads that begin at different ends would wait for one another.
-_one_at_a_time = threading.Lock()
+_load_lock = threading.Lock()
 
 
 async def load_library() -> None:
@@ -23,12 +23,12 @@ async def load_library() -> None:
 
     Raises ExtraMissing where it is not installed.
     """
-    await asyncio.to_thread(_load)
+    await asyncio.to_thread(_load_modules)
 
 
-def _load() -> None:
+def _load_modules() -> None:
     if not all(find_spec(name) for name in ("mcp", "mcp_types", "httpx2", "anyio")):
         raise ExtraMissing.of("A server of tools (MCP)", "mcp")
-    with _one_at_a_time:
-        for name in _PARTS:
+    with _load_lock:
+        for name in _LIBRARY_MODULES:
             importlib.import_module(name)

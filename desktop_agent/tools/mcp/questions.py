@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from desktop_agent.tools.mcp.server_log import ServerLog
-from desktop_agent.tools.mcp.wire.listings import MOST_LISTED
+from desktop_agent.tools.mcp.wire.listings import MAX_LISTED
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed
 from desktop_agent.vocabulary.mcp.servers import McpServer
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from mcp_types import GetPromptResult, Prompt, ReadResourceResult, Resource, ResourceTemplate
 
 Result = TypeVar("Result")
-_MOST_PAGES = 50
+_MAX_PAGES = 50
 # The first version in which completions know of the other arguments.
-_WITH_CONTEXT = "2025-06-18"
+_CONTEXT_SINCE = "2025-06-18"
 # In seconds.
-_LIST = 30.0
+_LIST_TIMEOUT = 30.0
 
 
-class Questions(ABC):
+class ServerQueries(ABC):
     """All of them raise ToolFailed."""
 
     log: ServerLog
@@ -38,25 +38,25 @@ class Questions(ABC):
 
     async def resources(self) -> "tuple[Resource, ...]":
         """What may be read of it."""
-        return await self._all(lambda client, cursor: client.list_resources(cursor=cursor), "resources")
+        return await self._list_all(lambda client, cursor: client.list_resources(cursor=cursor), "resources")
 
     async def resource_templates(self) -> "tuple[ResourceTemplate, ...]":
         """Addresses with gaps to fill in."""
-        return await self._all(
+        return await self._list_all(
             lambda client, cursor: client.list_resource_templates(cursor=cursor), "resource_templates", of="resources"
         )
 
     async def read_resource(self, uri: str) -> "ReadResourceResult":
         """One of them."""
-        return await self._limited(lambda client: client.read_resource(uri))
+        return await self._with_timeout(lambda client: client.read_resource(uri))
 
     async def prompts(self) -> "tuple[Prompt, ...]":
         """Its ready prompts."""
-        return await self._all(lambda client, cursor: client.list_prompts(cursor=cursor), "prompts")
+        return await self._list_all(lambda client, cursor: client.list_prompts(cursor=cursor), "prompts")
 
     async def get_prompt(self, name: str, arguments: dict[str, str] | None = None) -> "GetPromptResult":
         """One of them, filled in."""
-        return await self._limited(lambda client: client.get_prompt(name, arguments))
+        return await self._with_timeout(lambda client: client.get_prompt(name, arguments))
 
     async def complete(self, of: str, argument: str, value: str, others: Mapping[str, str] = {}) -> tuple[str, ...]:
         """What it would fill in for an argument of the prompt of this name, or of this template of addresses.
@@ -72,24 +72,24 @@ class Questions(ABC):
             if client.server_capabilities.completions is None:
                 return ()
             known = {name: text for name, text in others.items() if text and name != argument}
-            has_context = client.protocol_version >= _WITH_CONTEXT and bool(known)
+            has_context = client.protocol_version >= _CONTEXT_SINCE and bool(known)
             found = await client.complete(ref, {"name": argument, "value": value}, known if has_context else None)
             return tuple(found.completion.values)
 
-        return await self._limited(completed)
+        return await self._with_timeout(completed)
 
-    async def _limited(self, question: "Callable[[Client], Coroutine[Any, Any, Result]]") -> Result:
+    async def _with_timeout(self, question: "Callable[[Client], Coroutine[Any, Any, Result]]") -> Result:
         try:
-            async with asyncio.timeout(_LIST):
+            async with asyncio.timeout(_LIST_TIMEOUT):
                 return await self._ask(question)
         except TimeoutError:
-            raise self._failed("The server “{server}” does not answer.") from None
+            raise self._error("The server “{server}” does not answer.") from None
 
-    async def _all(
+    async def _list_all(
         self,
         page_of: "Callable[[Client, str | None], Coroutine[Any, Any, Any]]",
         name: str,
-        most: int = MOST_LISTED,
+        most: int = MAX_LISTED,
         of: str = "",
     ) -> tuple[Any, ...]:
         async def pages(client: "Client") -> tuple[Any, ...]:
@@ -97,7 +97,7 @@ class Questions(ABC):
                 return ()
             found: list[Any] = []
             cursor: str | None = None
-            for _ in range(_MOST_PAGES):
+            for _ in range(_MAX_PAGES):
                 page = await page_of(client, cursor)
                 found.extend(getattr(page, name))
                 cursor = page.next_cursor
@@ -107,7 +107,7 @@ class Questions(ABC):
                 self.log.add(f"The list of {name} is too long; the first {min(len(found), most)} are used.", "warning")
             return tuple(found[:most])
 
-        return await self._limited(pages)
+        return await self._with_timeout(pages)
 
-    def _failed(self, template: str, remedy: str = "Look at the server's log.") -> ToolFailed:
+    def _error(self, template: str, remedy: str = "Look at the server's log.") -> ToolFailed:
         return ToolFailed(Sentence(template, {"server": self.server.title}), remedy)

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable
 
 
-class Output:
+class OutputBuffer:
     """Text out of bytes in UTF-8; what is none becomes a replacement character.
 
     `limit` is how many characters are told and how many are kept: half of them from the beginning, half from the end.
@@ -14,8 +14,8 @@ class Output:
     def __init__(self, limit: int, tell: Callable[[str], None]) -> None:
         self.failure: Exception | None = None
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-        self._tell = tell
-        self._limit = self._untold = limit
+        self._on_text = tell
+        self._limit = self._unreported = limit
         self._head_room = limit - limit // 2
         self._head: list[str] = []
         self._tail: deque[str] = deque()
@@ -31,15 +31,15 @@ class Output:
         text = self._decode(data, final)
         if not text:
             return
-        self._keep(text)
-        told, self._untold = text[: self._untold], max(self._untold - len(text), 0)
+        self._append(text)
+        told, self._unreported = text[: self._unreported], max(self._unreported - len(text), 0)
         if told and self.failure is None:
             try:
-                self._tell(told)
+                self._on_text(told)
             except Exception as error:  # noqa: BLE001 - raised again by whoever waits for the program
                 self.failure = error
 
-    def kept(self) -> tuple[str, bool]:
+    def excerpt(self) -> tuple[str, bool]:
         """The text, and whether something is missing from its middle."""
         head, tail = "".join(self._head), "".join(self._tail)
         if not self.is_full:
@@ -49,7 +49,7 @@ class Output:
         missing = self._length - len(head) - len(tail)
         return f"{head}\n[{missing:,} characters are left out here.]\n{tail}", True
 
-    def _keep(self, text: str) -> None:
+    def _append(self, text: str) -> None:
         room = max(self._head_room - self._length, 0)
         self._length += len(text)
         if room:

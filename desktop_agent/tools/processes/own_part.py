@@ -6,23 +6,23 @@ from pathlib import Path
 
 CHILD = "--child"
 _ROOT = Path(__file__).parents[3]
-_START = "import sys; sys.path.append({root!r}); from {module} import main; sys.exit(main())"
+_START_CODE = "import sys; sys.path.append({root!r}); from {module} import main; sys.exit(main())"
 
 
-def part_command(part: str, module: str, *words: str) -> list[str]:
+def child_command(part: str, module: str, *words: str) -> list[str]:
     """The words that start a part. A frozen program is its own interpreter and knows the part by name."""
     if getattr(sys, "frozen", False):
         return [sys.executable, CHILD, part, *words]
-    code = _START.format(root=str(_ROOT), module=module)
+    code = _START_CODE.format(root=str(_ROOT), module=module)
     return [sys.executable, "-I", "-B", "-X", "utf8", "-c", code, CHILD, part, *words]
 
 
-def part_environment() -> dict[str, str]:
+def minimal_environment() -> dict[str, str]:
     """Nothing of the person's but what the system needs to start a program."""
     return {name: os.environ[name] for name in ("SYSTEMROOT", "PATH") if name in os.environ}
 
 
-def own_places() -> tuple[Path, ...]:
+def program_paths() -> tuple[Path, ...]:
     """What a part is read from: the interpreter, its folders, and the program's."""
     # Around a frozen program lies whatever the person keeps there.
     program = Path(sys.executable) if getattr(sys, "frozen", False) else Path(sys.executable).parent
@@ -30,7 +30,7 @@ def own_places() -> tuple[Path, ...]:
     return tuple(dict.fromkeys(places))
 
 
-def environment_for_others() -> dict[str, str]:
+def original_environment() -> dict[str, str]:
     """The environment that this program was started with, for programs of the system.
 
     A frozen program has the loader find its own libraries first, which others must not load. What LD_LIBRARY_PATH was

@@ -14,7 +14,7 @@ import psutil
 _MARK = "DESKTOP_AGENT_CALL_"
 # A process that does nothing but fork and die lives a millisecond or two; a look sees it more often than not.
 _QUICK_LOOKS = 100
-_ENOUGH_IN_VAIN = 4
+_MAX_EMPTY_LOOKS = 4
 
 
 def new_mark() -> str:
@@ -40,45 +40,45 @@ class ProcessTree:
         # Those that were seen stay known: who has lost its parent by the second look may have lost its mark before.
         self._known: set[psutil.Process] = {self._root} if self._root else set()
         # A cancel does not end the thread in which a look is still going on.
-        self._looking = threading.Lock()
+        self._lock = threading.Lock()
 
     @property
     def ids(self) -> list[int]:
         """Of those that lived when last looked at."""
         return sorted(process.pid for process in self._known)
 
-    def ask_to_end(self) -> int:
+    def terminate(self) -> int:
         """Ask all to end (SIGTERM; on Windows there is only killing); how many there were."""
-        with self._looking:
-            return self._tell_all(psutil.Process.terminate)
+        with self._lock:
+            return self._signal_all(psutil.Process.terminate)
 
     def is_alive(self) -> bool:
         """Whether any that was seen still runs."""
-        with self._looking:
+        with self._lock:
             return any(_is_alive(process) for process in self._known)
 
     def kill(self) -> int:
         """Kill all; how many there were. Until it answers 0, some may have been born meanwhile."""
-        with self._looking:
+        with self._lock:
             in_vain = 0
             for _ in range(_QUICK_LOOKS):
                 in_vain = 0 if self._kill_session() else in_vain + 1
-                if in_vain == _ENOUGH_IN_VAIN:
+                if in_vain == _MAX_EMPTY_LOOKS:
                     break
-            self._tell_all(self._kill)
+            self._signal_all(self._kill)
             killed = sum(each != self._spared for each in self._known)
             if killed or self._spared is None or not _is_alive(self._spared):
                 return killed
             # Who is born between two looks would be lost with it.
             self._looks_alone += 1
-            if self._looks_alone > _ENOUGH_IN_VAIN:
+            if self._looks_alone > _MAX_EMPTY_LOOKS:
                 self._spared = None
             return 1
 
-    def _tell_all(self, tell: Callable[[psutil.Process], None]) -> int:
+    def _signal_all(self, tell: Callable[[psutil.Process], None]) -> int:
         """Tell each at once when it is seen: who is born again and again is gone a moment later."""
         told: set[psutil.Process] = set()
-        for seen in (*self._known, *self._strays()):
+        for seen in (*self._known, *self._find_strays()):
             family = (seen, *_descendants(seen)) if seen not in told else ()
             # Looked at before any is told: some end with the first of them, and count all the same.
             for process in [each for each in family if each not in told and _is_alive(each)]:
@@ -106,7 +106,7 @@ class ProcessTree:
         else:
             os.killpg(group, signal.SIGKILL)
 
-    def _strays(self) -> Iterator[psutil.Process]:
+    def _find_strays(self) -> Iterator[psutil.Process]:
         """Who is of the session, or has the mark, whoever its parent is by now; the youngest first."""
         session_is_ours = self._session_is_ours()
         for pid in reversed(psutil.pids()):

@@ -8,49 +8,49 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from desktop_agent.tools.in_thread import to_its_end
-from desktop_agent.tools.processes.output import Output
+from desktop_agent.tools.in_thread import wait_to_end
+from desktop_agent.tools.processes.output import OutputBuffer
 from desktop_agent.tools.processes.process_tree import ProcessTree, new_mark
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed, WrongUse
 
 _log = logging.getLogger(__name__)
 
 # How long the rest of the output is waited for when the program itself has ended, in seconds.
-_LAST_WORDS = 0.5
+_OUTPUT_GRACE = 0.5
 # How long processes get to disappear after they were killed, in seconds; only a hanging disk needs so long.
 _AFTER_KILL = 5.0
-_LOOK_EVERY = 0.02
+_POLL_SECONDS = 0.02
 # A program that says more than is kept is read slowly, so that it cannot keep the loop busy, in seconds.
-_BREATH = 0.01
+_READ_PAUSE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessEnd:
+class ProcessResult:
     """How a program ended. `exit_code` is negative for the signal that ended it.
 
     `output` is what it wrote to both of its streams. Where that was too much (`truncated`) it is the beginning and the
-    end, with a line in between about what is missing. `ended_with_it` is how many processes it had left behind.
+    end, with a line in between about what is missing. `left_running` is how many processes it had left behind.
     """
 
     exit_code: int
     output: str
     truncated: bool
-    ended_with_it: int = 0
+    left_running: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class Termination:
     """How a program is ended: asked to, and killed after `grace` seconds. `stays` as in ProcessTree.
 
     `told` hears how many processes were ended, also where a cancel is passed on.
     """
 
     grace: float = 1.0
-    stays: bool = False
-    told: Callable[[int], None] = lambda _: None
+    is_supervised: bool = False
+    on_ended: Callable[[int], None] = lambda _: None
 
 
-_ENDING = Ending()
+_TERMINATION = Termination()
 
 
 async def run_process(
@@ -61,9 +61,9 @@ async def run_process(
     stdin: str | bytes | None = None,
     on_output: Callable[[str], None] = lambda _: None,
     output_limit: int = 200_000,
-    ending: Ending = _ENDING,
+    ending: Termination = _TERMINATION,
     pass_fds: Sequence[int] = (),
-) -> ProcessEnd:
+) -> ProcessResult:
     """Run a program to its end, and end all that it started.
 
     A cancel asks the whole tree to end, kills what is left after a while, and is passed on when nothing is.
@@ -75,15 +75,15 @@ async def run_process(
     if not argv or output_limit < 0:
         raise WrongUse("A program to run has a name, and its output a limit that is not negative.")
     data = stdin.encode("utf-8", "replace") if isinstance(stdin, str) else stdin
-    program = _Program(Output(output_limit, on_output), data, tuple(pass_fds))
+    program = _ProcessProtocol(OutputBuffer(output_limit, on_output), data, tuple(pass_fds))
     environment = dict(os.environ if env is None else env)
     running = asyncio.ensure_future(_run(program, [str(each) for each in argv], str(cwd), environment, ending))
-    return await to_its_end(running, program.over.set)
+    return await wait_to_end(running, program.over.set)
 
 
 async def _run(
-    program: "_Program", argv: list[str], cwd: str, environment: dict[str, str], ending: Ending
-) -> ProcessEnd:
+    program: "_ProcessProtocol", argv: list[str], cwd: str, environment: dict[str, str], ending: Termination
+) -> ProcessResult:
     """Not cancelled by a stop, which sets `over` instead: what was started is always ended here."""
     mark = new_mark()
     try:
@@ -100,32 +100,32 @@ async def _run(
         )
     except (OSError, ValueError) as error:
         raise _not_started(argv[0], cwd, error) from error
-    tree = ProcessTree(transport.get_pid(), mark, stays=ending.stays)
+    tree = ProcessTree(transport.get_pid(), mark, stays=ending.is_supervised)
     try:
         await program.over.wait()
         if program.exited.is_set():
-            await _for_a_while(program.silent, _LAST_WORDS)
-        left = await _end(tree, ending.grace)
-        ending.told(left)
+            await _wait_at_most(program.silent, _OUTPUT_GRACE)
+        left = await _terminate(tree, ending.grace)
+        ending.on_ended(left)
     except BaseException:
-        await _end(tree, 0)
+        await _terminate(tree, 0)
         raise
     finally:
-        await _for_a_while(program.silent, _LAST_WORDS)
+        await _wait_at_most(program.silent, _OUTPUT_GRACE)
         # Closing looks for the end by itself, and would take it away from the watcher that waits for it.
-        await _for_a_while(program.exited, _AFTER_KILL)
+        await _wait_at_most(program.exited, _AFTER_KILL)
         transport.close()
-        await _for_a_while(program.closed, _LAST_WORDS)
-    return _told(program.output, transport.get_returncode(), left)
+        await _wait_at_most(program.closed, _OUTPUT_GRACE)
+    return _build_result(program.output, transport.get_returncode(), left)
 
 
-def _told(output: Output, code: int | None, left: int) -> ProcessEnd:
+def _build_result(output: OutputBuffer, code: int | None, left: int) -> ProcessResult:
     if output.failure is not None:
         raise output.failure
     if code is None:
         raise ToolFailed("The program could not be ended.", "Look for it in the system's list of processes.")
-    text, truncated = output.kept()
-    return ProcessEnd(code, text, truncated, left)
+    text, truncated = output.excerpt()
+    return ProcessResult(code, text, truncated, left)
 
 
 def _not_started(name: str, cwd: str, error: OSError | ValueError) -> ToolFailed:
@@ -137,9 +137,9 @@ def _not_started(name: str, cwd: str, error: OSError | ValueError) -> ToolFailed
     return ToolFailed(Sentence("The program “{name}” could not be started: {why}.", {"name": name, "why": why}))
 
 
-async def _end(tree: ProcessTree, grace: float) -> int:
+async def _terminate(tree: ProcessTree, grace: float) -> int:
     """Ask, wait, kill, until nothing of the tree is there; how many were asked."""
-    asked = await asyncio.to_thread(tree.ask_to_end)
+    asked = await asyncio.to_thread(tree.terminate)
     if not asked:
         return 0
     await _until_gone(tree, grace)
@@ -148,7 +148,7 @@ async def _end(tree: ProcessTree, grace: float) -> int:
         if asyncio.get_running_loop().time() > until:
             _log.warning("processes of a tool could not be killed: %s", tree.ids)
             break
-        await asyncio.sleep(_LOOK_EVERY)
+        await asyncio.sleep(_POLL_SECONDS)
     return asked
 
 
@@ -157,13 +157,13 @@ async def _until_gone(tree: ProcessTree, seconds: float) -> None:
         async with asyncio.timeout(seconds):
             # Nobody tells when a process ends that is not one's own child.
             while await asyncio.to_thread(tree.is_alive):  # noqa: ASYNC110
-                await asyncio.sleep(_LOOK_EVERY)
+                await asyncio.sleep(_POLL_SECONDS)
 
 
-class _Program(asyncio.SubprocessProtocol):
+class _ProcessProtocol(asyncio.SubprocessProtocol):
     """What the loop calls about the program."""
 
-    def __init__(self, output: Output, stdin: bytes | None, passed: tuple[int, ...]) -> None:
+    def __init__(self, output: OutputBuffer, stdin: bytes | None, passed: tuple[int, ...]) -> None:
         self.over = asyncio.Event()
         self.output = output
         self.input = stdin
@@ -191,7 +191,7 @@ class _Program(asyncio.SubprocessProtocol):
         pipe = self._transport.get_pipe_transport(fd) if self._transport else None
         if self.output.is_full and isinstance(pipe, asyncio.ReadTransport) and not self.over.is_set():
             pipe.pause_reading()
-            asyncio.get_running_loop().call_later(_BREATH, pipe.resume_reading)
+            asyncio.get_running_loop().call_later(_READ_PAUSE, pipe.resume_reading)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - named by asyncio
         """The last one that could write has closed its end; input that nobody reads is no fault."""
@@ -209,7 +209,7 @@ class _Program(asyncio.SubprocessProtocol):
         self.closed.set()
 
 
-async def _for_a_while(event: asyncio.Event, seconds: float) -> None:
+async def _wait_at_most(event: asyncio.Event, seconds: float) -> None:
     """Whoever holds on to a pipe, or cannot be killed, is not waited for for ever."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):

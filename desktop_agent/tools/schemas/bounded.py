@@ -13,65 +13,65 @@ from jsonschema import ValidationError, validators
 from jsonschema.protocols import Validator
 from referencing.jsonschema import EMPTY_REGISTRY
 
-from desktop_agent.tools.schemas.patterns import PatternUnreadable, compiled
+from desktop_agent.tools.schemas.patterns import PatternRejected, compile_pattern
 
 Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
 
 # Rules looked at in one check, which takes half a second for so many; ten thousand small objects need no more.
-MOST_STEPS = 50_000
+MAX_STEPS = 50_000
 # Characters compared with patterns in one check, times the size of the pattern: about a second at the worst.
-MOST_MATCHING = 100_000_000
+MAX_MATCHING = 100_000_000
 # Rules within rules: the libraries do not stand it when Python ends a deeper recursion in the midst of them.
-MOST_LEVELS = 200
-_LONGEST_MESSAGE = 200
+MAX_LEVELS = 200
+_MAX_MESSAGE_LENGTH = 200
 
 
-class TooMuchWork(Exception):
+class ValidationBudgetExceeded(Exception):
     """The check was given up."""
 
 
 @dataclass(slots=True)
-class _Meter:
-    steps: int = MOST_STEPS
-    matching: int = MOST_MATCHING
+class _Budget:
+    steps: int = MAX_STEPS
+    matching: int = MAX_MATCHING
     levels: int = 0
     lasts: Callable[[], bool] = lambda: True
 
-    def take(self, steps: int) -> None:
+    def spend(self, steps: int) -> None:
         self.steps -= steps
         if self.steps < 0 or not self.lasts():
-            raise TooMuchWork
+            raise ValidationBudgetExceeded
 
-    def take_matching(self, amount: int) -> None:
+    def spend_matching(self, amount: int) -> None:
         self.matching -= amount
         if self.matching < 0:
-            raise TooMuchWork
+            raise ValidationBudgetExceeded
 
 
-_meter: ContextVar[_Meter] = ContextVar("_meter")
+_budget: ContextVar[_Budget] = ContextVar("_meter")
 
 
 def first_errors(
     checker: Validator, arguments: Any, most: int, lasts: Callable[[], bool] = lambda: True
 ) -> list[ValidationError]:
-    """What is wrong, as far as `most`. Raises TooMuchWork, and whatever a hostile schema brings about.
+    """What is wrong, as far as `most`. Raises ValidationBudgetExceeded, and whatever a hostile schema brings about.
 
     `lasts` is asked at each step whether it may go on.
     """
-    token = _meter.set(_Meter(lasts=lasts))
+    token = _budget.set(_Budget(lasts=lasts))
     try:
         return list(islice(checker.iter_errors(arguments), most))
     finally:
-        _meter.reset(token)
+        _budget.reset(token)
 
 
-def checker_for(schema: Mapping[str, Any], draft: type[Validator]) -> Validator:
+def bounded_validator(schema: Mapping[str, Any], draft: type[Validator]) -> Validator:
     """One that fetches nothing, never goes back in a text, and counts its steps."""
-    return _bounded(draft)(schema, registry=EMPTY_REGISTRY)
+    return _bounded_class(draft)(schema, registry=EMPTY_REGISTRY)
 
 
 @lru_cache(maxsize=8)
-def _bounded(draft: type[Validator]) -> type[Validator]:
+def _bounded_class(draft: type[Validator]) -> type[Validator]:
     own: dict[str, Keyword] = {
         "pattern": _pattern,
         "patternProperties": _pattern_properties,
@@ -79,23 +79,23 @@ def _bounded(draft: type[Validator]) -> type[Validator]:
         "uniqueItems": _unique_items,
     }
     known = cast("dict[str, Keyword]", draft.VALIDATORS)
-    counted = {name: _counted(own.get(name, check)) for name, check in known.items()}
+    counted = {name: _with_budget(own.get(name, check)) for name, check in known.items()}
     return cast("type[Validator]", validators.extend(draft, counted))  # pyright: ignore[reportUnknownMemberType]
 
 
-def _counted(check: Keyword) -> Keyword:
+def _with_budget(check: Keyword) -> Keyword:
     def counting(checker: Any, rule: Any, value: Any, schema: Any) -> Iterator[ValidationError]:
-        meter = _meter.get()
+        meter = _budget.get()
         # A long list of choices or names is gone through as a whole.
-        meter.take(1 + (len(cast("list[Any]", rule)) // 10 if isinstance(rule, dict | list) else 0))
+        meter.spend(1 + (len(cast("list[Any]", rule)) // 10 if isinstance(rule, dict | list) else 0))
         meter.levels += 1
-        if meter.levels > MOST_LEVELS:
+        if meter.levels > MAX_LEVELS:
             raise RecursionError
         try:
             for error in check(checker, rule, value, schema) or ():
                 # Messages quote what they are about, which may be all of it.
-                meter.take(1 + len(error.message) // 100)
-                error.message = shortened(error.message)
+                meter.spend(1 + len(error.message) // 100)
+                error.message = shorten(error.message)
                 yield error
         finally:
             meter.levels -= 1
@@ -103,49 +103,49 @@ def _counted(check: Keyword) -> Keyword:
     return counting
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Short enough for a sentence."""
-    if len(text) <= _LONGEST_MESSAGE:
+    if len(text) <= _MAX_MESSAGE_LENGTH:
         return text
-    half = _LONGEST_MESSAGE // 2
+    half = _MAX_MESSAGE_LENGTH // 2
     return f"{text[:half]}…{text[-half:]}"
 
 
-def _found(pattern: str, text: str) -> bool:
+def _pattern_found(pattern: str, text: str) -> bool:
     try:
-        readable = compiled(pattern)
-    except PatternUnreadable:
-        raise TooMuchWork from None
-    _meter.get().take_matching(len(text) * readable.size)
+        readable = compile_pattern(pattern)
+    except PatternRejected:
+        raise ValidationBudgetExceeded from None
+    _budget.get().spend_matching(len(text) * readable.size)
     return readable.matches(text)
 
 
 def _pattern(_checker: Any, rule: str, value: Any, _schema: Any) -> Iterator[ValidationError]:
-    if isinstance(value, str) and not _found(rule, value):
-        yield ValidationError(f"{shortened(value)!r} does not match {rule!r}")
+    if isinstance(value, str) and not _pattern_found(rule, value):
+        yield ValidationError(f"{shorten(value)!r} does not match {rule!r}")
 
 
 def _pattern_properties(checker: Any, rule: dict[str, Any], value: Any, _schema: Any) -> Iterator[ValidationError]:
-    for name, inner in _items(value):
+    for name, inner in _properties(value):
         for pattern, schema in rule.items():
-            if _found(pattern, name):
+            if _pattern_found(pattern, name):
                 yield from checker.descend(inner, schema, path=name, schema_path=pattern)
 
 
 def _additional_properties(checker: Any, rule: Any, value: Any, schema: Any) -> Iterator[ValidationError]:
     known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
-    for name, inner in _items(value):
-        if name in known or any(_found(pattern, name) for pattern in patterns):
+    for name, inner in _properties(value):
+        if name in known or any(_pattern_found(pattern, name) for pattern in patterns):
             continue
         if rule is False:
-            yield ValidationError(f"{shortened(name)!r} is not an argument here")
+            yield ValidationError(f"{shorten(name)!r} is not an argument here")
         else:
             yield from checker.descend(inner, rule, path=name)
 
 
-def _items(value: Any) -> Iterator[tuple[str, Any]]:
+def _properties(value: Any) -> Iterator[tuple[str, Any]]:
     for name, inner in cast("dict[str, Any]", value).items() if isinstance(value, dict) else ():
-        _meter.get().take(1)
+        _budget.get().spend(1)
         yield name, inner
 
 
@@ -154,24 +154,24 @@ def _unique_items(_checker: Any, rule: Any, value: Any, _schema: Any) -> Iterato
     if rule is not True or not isinstance(value, list):
         return
     values = cast("list[Any]", value)
-    forms = [_form(each) for each in values]
-    _meter.get().take(sum(map(len, forms)) // 100)
+    forms = [_canonical_json(each) for each in values]
+    _budget.get().spend(sum(map(len, forms)) // 100)
     if len(set(forms)) < len(forms):
         yield ValidationError("two of the items are the same")
 
 
-def _form(value: Any) -> str:
-    return json.dumps(_with_one_form(value), sort_keys=True)
+def _canonical_json(value: Any) -> str:
+    return json.dumps(_canonical_numbers(value), sort_keys=True)
 
 
-def _with_one_form(value: Any) -> Any:
+def _canonical_numbers(value: Any) -> Any:
     """1 and 1.0 are the same number to JSON Schema."""
     match value:
         case float() if math.isfinite(value) and value.is_integer():
             return int(value)
         case dict():
-            return {name: _with_one_form(each) for name, each in cast("dict[str, Any]", value).items()}
+            return {name: _canonical_numbers(each) for name, each in cast("dict[str, Any]", value).items()}
         case list():
-            return [_with_one_form(each) for each in cast("list[Any]", value)]
+            return [_canonical_numbers(each) for each in cast("list[Any]", value)]
         case _:
             return value

@@ -15,16 +15,16 @@ _ARGUMENTS = {"args:", "arguments:", "parameters:", "params:"}
 _PARAMETER = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)")
 
 
-def innermost(function: Callable[..., Any]) -> Callable[..., Any]:
+def unwrap_partial(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function itself, which a partial one hides, with its hints and its text."""
     while isinstance(function, partial):
         function = cast("partial[Any]", function).func
     return function
 
 
-def said_about(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+def parse_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     """The description, which is all before the first section, and a text for each parameter under `Args:`."""
-    lines = (inspect.getdoc(innermost(function)) or "").splitlines()
+    lines = (inspect.getdoc(unwrap_partial(function)) or "").splitlines()
     starts = [index for index, line in enumerate(lines) if _SECTION.fullmatch(line.rstrip())]
     description = "\n".join(lines[: starts[0]] if starts else lines).strip()
     parameters: dict[str, str] = {}

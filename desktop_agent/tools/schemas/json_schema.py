@@ -12,16 +12,16 @@ from referencing import Specification
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012, EMPTY_REGISTRY, specification_with
 
-from desktop_agent.tools.schemas.bounded import TooMuchWork, checker_for, first_errors, shortened
-from desktop_agent.tools.schemas.patterns import PatternUnreadable, compiled
+from desktop_agent.tools.schemas.bounded import ValidationBudgetExceeded, bounded_validator, first_errors, shorten
+from desktop_agent.tools.schemas.patterns import PatternRejected, compile_pattern
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.errors import Sentence, ToolInputInvalid, WrongUse
 
 # In characters of JSON. It goes to the model with every request.
-LARGEST = 256_000
+MAX_SCHEMA_LENGTH = 256_000
 # Signs that begin another value; what the drafts say about schemas is gone through for each, ten thousand in a second.
-MOST_VALUES = 20_000
-MOST_PROBLEMS = 10
+MAX_VALUES = 20_000
+MAX_PROBLEMS = 10
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
@@ -34,22 +34,22 @@ class JsonSchema:
     """
 
     def __init__(self, schema: Mapping[str, Any], lasts: Callable[[], bool] = lambda: True) -> None:
-        copied = _copied(schema)
+        copied = _parse_schema(schema)
         # Drafts allow true and false as schemas: anything, and nothing.
         if not isinstance(copied, dict) or cast("JsonObject", copied).get("type") != "object":
             raise WrongUse("The arguments of a tool are an object: its schema says “type”: “object”.")
         self._schema = cast("JsonObject", copied)
         try:
-            self._checker = _checker(self._schema, lasts)
-            first_errors(self._checker, {}, MOST_PROBLEMS, lasts)
+            self._checker = _build_validator(self._schema, lasts)
+            first_errors(self._checker, {}, MAX_PROBLEMS, lasts)
         except WrongUse:
             raise
         except RecursionError:
-            raise _wrong("it is nested too deep, or goes round in a circle") from None
-        except TooMuchWork:
-            raise _wrong("it takes too long to check anything against it") from None
+            raise _schema_error("it is nested too deep, or goes round in a circle") from None
+        except ValidationBudgetExceeded:
+            raise _schema_error("it takes too long to check anything against it") from None
         except Exception as error:  # noqa: BLE001 - nobody knows all that can be wrong with a schema from elsewhere
-            raise _wrong(f"it cannot be read ({type(error).__name__})") from None
+            raise _schema_error(f"it cannot be read ({type(error).__name__})") from None
 
     @property
     def size(self) -> int:
@@ -67,7 +67,7 @@ class JsonSchema:
             problems = self._problems(arguments)
             if not problems:
                 return copy.deepcopy(arguments)
-        except TooMuchWork:
+        except ValidationBudgetExceeded:
             raise ToolInputInvalid("Checking these arguments against the tool's schema takes too long.") from None
         except RecursionError:
             raise ToolInputInvalid("The arguments are nested too deep to be checked.") from None
@@ -77,31 +77,31 @@ class JsonSchema:
         raise ToolInputInvalid("The arguments do not fit. " + "; ".join(problems))
 
     def _problems(self, arguments: JsonObject) -> list[str]:
-        return [_problem(error) for error in first_errors(self._checker, arguments, MOST_PROBLEMS)]
+        return [_describe_problem(error) for error in first_errors(self._checker, arguments, MAX_PROBLEMS)]
 
 
-def _copied(schema: Any) -> Any:
+def _parse_schema(schema: Any) -> Any:
     try:
         text = json.dumps(dict(cast("JsonObject", schema)) if isinstance(schema, Mapping) else schema, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        raise _wrong("it is not JSON") from None
-    if len(text) > LARGEST:
-        raise _wrong(f"it is larger than {LARGEST:,} characters")
-    if sum(text.count(sign) for sign in ",[{") > MOST_VALUES:
-        raise _wrong(f"it holds more than {MOST_VALUES:,} values")
+        raise _schema_error("it is not JSON") from None
+    if len(text) > MAX_SCHEMA_LENGTH:
+        raise _schema_error(f"it is larger than {MAX_SCHEMA_LENGTH:,} characters")
+    if sum(text.count(sign) for sign in ",[{") > MAX_VALUES:
+        raise _schema_error(f"it holds more than {MAX_VALUES:,} values")
     return json.loads(text)
 
 
-def _checker(schema: JsonObject, lasts: Callable[[], bool]) -> Validator:
+def _build_validator(schema: JsonObject, lasts: Callable[[], bool]) -> Validator:
     """Raises WrongUse, and what the library raises."""
     draft = validators.validator_for(schema, default=Draft202012Validator)  # pyright: ignore[reportUnknownMemberType]
     # Each part that says it would be checked by another, unbounded, checker.
     rules = {name: rule for name, rule in schema.items() if name != "$schema"}
     # Not by check_schema, which wants patterns to be Python's.
     for error in draft(draft.META_SCHEMA, registry=EMPTY_REGISTRY).iter_errors(rules):
-        raise _wrong(f"{_place(error)}: {shortened(error.message)}")
+        raise _schema_error(f"{_location(error)}: {shorten(error.message)}")
     _check_all(rules, specification_with(str(draft.META_SCHEMA["$schema"]), default=DRAFT202012), lasts)
-    return checker_for(rules, draft)
+    return bounded_validator(rules, draft)
 
 
 def _check_all(root: JsonObject, specification: Specification[Any], lasts: Callable[[], bool]) -> None:
@@ -122,41 +122,41 @@ def _check_all(root: JsonObject, specification: Specification[Any], lasts: Calla
             try:
                 found = resolver.lookup(reference)
             except (Unresolvable, ValueError, AttributeError):
-                raise _wrong(f"“{shortened(reference)}” points out of it, or at nothing") from None
+                raise _schema_error(f"“{shorten(reference)}” points out of it, or at nothing") from None
             waiting.append((specification.create_resource(found.contents), found.resolver))
         waiting.extend((inner, resolver.in_subresource(inner)) for inner in resource.subresources())
     # The library compares those names in Python's own engine, which may go back in them for ever.
     if all(names.values()):
-        raise _wrong("“unevaluatedProperties” together with “patternProperties” cannot be checked")
+        raise _schema_error("“unevaluatedProperties” together with “patternProperties” cannot be checked")
 
 
 def _check_rules(rules: JsonObject, lasts: Callable[[], bool]) -> None:
     if not lasts():
-        raise TooMuchWork
+        raise ValidationBudgetExceeded
     if isinstance(rules.get("$schema"), str):
-        raise _wrong("only its outermost part may say “$schema”")
+        raise _schema_error("only its outermost part may say “$schema”")
     patterns = [*rules.get("patternProperties", ()), *([rules["pattern"]] if "pattern" in rules else [])]
     for pattern in patterns:
         if not lasts():
-            raise TooMuchWork
+            raise ValidationBudgetExceeded
         try:
-            compiled(str(pattern))
-        except PatternUnreadable:
-            raise _wrong(
-                f"the pattern “{shortened(str(pattern))}” cannot be used",
+            compile_pattern(str(pattern))
+        except PatternRejected:
+            raise _schema_error(
+                f"the pattern “{shorten(str(pattern))}” cannot be used",
                 "Write it shorter, and without look-around and back references.",
             ) from None
 
 
-def _wrong(why: str, remedy: str | None = None) -> WrongUse:
+def _schema_error(why: str, remedy: str | None = None) -> WrongUse:
     return WrongUse(Sentence("The schema of a tool's arguments cannot be used: {why}.", {"why": why}), remedy)
 
 
-def _place(error: ValidationError) -> str:
-    return shortened(".".join(str(part) for part in error.absolute_path)) or "arguments"
+def _location(error: ValidationError) -> str:
+    return shorten(".".join(str(part) for part in error.absolute_path)) or "arguments"
 
 
-def _problem(error: ValidationError) -> str:
+def _describe_problem(error: ValidationError) -> str:
     """In the form that pydantic's problems have elsewhere: where, and what."""
-    inner = [f"{_place(each)}: {each.message}" for each in islice(error.context or (), 3)]
-    return f"{_place(error)}: {error.message}" + (f" ({'; '.join(inner)})" if inner else "")
+    inner = [f"{_location(each)}: {each.message}" for each in islice(error.context or (), 3)]
+    return f"{_location(error)}: {error.message}" + (f" ({'; '.join(inner)})" if inner else "")

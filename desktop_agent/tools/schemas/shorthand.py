@@ -8,16 +8,25 @@ from typing import Any, cast
 from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
 
 from desktop_agent.tools.schemas.json_schema import JsonSchema
-from desktop_agent.tools.schemas.wording import PlainSchema
+from desktop_agent.tools.schemas.wording import UntitledSchema
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.errors import Sentence, WrongUse
 
-WORDS = ("string", "number", "integer", "boolean", "array", "object", "any")
+TYPE_NAMES = ("string", "number", "integer", "boolean", "array", "object", "any")
 _KEYWORDS = re.compile(r"\$.+|x-.+|additionalProperties|.*[pP]roperties|allOf|anyOf|oneOf|not|if|then|else|required")
-_NOTES = {"type", "title", "description", "default", "examples", "definitions", "propertyNames", "dependentRequired"}
+_ANNOTATIONS = {
+    "type",
+    "title",
+    "description",
+    "default",
+    "examples",
+    "definitions",
+    "propertyNames",
+    "dependentRequired",
+}
 
 
-def shorthand(fields: Mapping[str, object]) -> JsonSchema:
+def schema_from_shorthand(fields: Mapping[str, object]) -> JsonSchema:
     """A schema from names and types; no other names are accepted.
 
     A type is a word of JSON Schema, a type of Python, or a JSON Schema of its own. A question mark behind a word, or
@@ -32,7 +41,7 @@ def shorthand(fields: Mapping[str, object]) -> JsonSchema:
             kind, is_optional = kind.removesuffix("?"), True  # noqa: PLW2901 - the same type, without its mark
         if not name or name in properties:
             raise WrongUse(Sentence("“{name}” is no name for one argument.", {"name": key}))
-        properties[name] = _schema_of(name, kind, definitions)
+        properties[name] = _field_schema(name, kind, definitions)
         if not is_optional:
             required.append(name)
     schema: JsonObject = {"type": "object", "properties": properties, "additionalProperties": False}
@@ -42,13 +51,13 @@ def shorthand(fields: Mapping[str, object]) -> JsonSchema:
 
 def is_json_schema(given: Mapping[str, object]) -> bool:
     """Whether this is a JSON Schema of type object, and not shorthand for an argument that is named “type”."""
-    return given.get("type") == "object" and all(name in _NOTES or _KEYWORDS.fullmatch(name) for name in given)
+    return given.get("type") == "object" and all(name in _ANNOTATIONS or _KEYWORDS.fullmatch(name) for name in given)
 
 
-def _schema_of(name: str, kind: object, definitions: JsonObject) -> JsonObject:
+def _field_schema(name: str, kind: object, definitions: JsonObject) -> JsonObject:
     if isinstance(kind, str):
-        if kind not in WORDS:
-            values = {"name": name, "word": kind, "words": ", ".join(WORDS)}
+        if kind not in TYPE_NAMES:
+            values = {"name": name, "word": kind, "words": ", ".join(TYPE_NAMES)}
             raise WrongUse(
                 Sentence("The type of the argument “{name}” is “{word}”, which is no type.", values),
                 Sentence("Use one of these: {words}.", values),
@@ -56,16 +65,16 @@ def _schema_of(name: str, kind: object, definitions: JsonObject) -> JsonObject:
         return {} if kind == "any" else {"type": kind}
     if isinstance(kind, Mapping):
         return dict(cast("Mapping[str, Any]", kind))
-    return _of_python_type(name, kind, definitions)
+    return _python_type_schema(name, kind, definitions)
 
 
-def _of_python_type(name: str, kind: Any, definitions: JsonObject) -> JsonObject:
+def _python_type_schema(name: str, kind: Any, definitions: JsonObject) -> JsonObject:
     wrong = WrongUse(Sentence("The type of the argument “{name}” cannot be said as JSON.", {"name": name}))
     # pydantic would take a function for the type of its arguments.
     if inspect.isroutine(kind):
         raise wrong
     try:
-        schema = TypeAdapter[Any](kind).json_schema(schema_generator=PlainSchema)
+        schema = TypeAdapter[Any](kind).json_schema(schema_generator=UntitledSchema)
     except (PydanticSchemaGenerationError, PydanticUserError):
         raise wrong from None
     for each, definition in cast("JsonObject", schema.pop("$defs", {})).items():

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
 
-class PlainSchema(GenerateJsonSchema):
+class UntitledSchema(GenerateJsonSchema):
     """Without the titles that only repeat the names of fields, and quiet about defaults that JSON cannot say."""
 
     # Declared as pydantic declares it, which reads it from the instance.

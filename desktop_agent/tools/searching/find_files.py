@@ -5,19 +5,19 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from desktop_agent.tools.files.places import subjects_of
-from desktop_agent.tools.in_thread import StopSign, in_thread
+from desktop_agent.tools.files.places import path_subjects
+from desktop_agent.tools.in_thread import CancelToken, run_in_thread
 from desktop_agent.tools.searching.globs import GLOB_LIMIT, Glob
-from desktop_agent.tools.searching.walking import Walk
+from desktop_agent.tools.searching.walking import FileWalk
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
-from desktop_agent.tools.workspace import Place, Workspace
+from desktop_agent.tools.workspace import Workspace, WorkspacePath
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.errors import ToolFailed
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 
 MAX_FOUND = 500
 
-_Found = tuple[float, str, int]
+_FoundFile = tuple[float, str, int]
 
 
 class FindFilesInput(BaseModel):
@@ -34,15 +34,15 @@ class FindFilesInput(BaseModel):
 def find_files(workspace: Workspace) -> Tool[FindFilesInput]:
     """Make the tool for a workspace."""
 
-    def work(wanted: FindFilesInput, sign: StopSign) -> tuple[Text, ...]:
+    def work(wanted: FindFilesInput, sign: CancelToken) -> tuple[Text, ...]:
         place, glob = workspace.locate(wanted.path), Glob(wanted.names)
-        walk = Walk(workspace, place, sign.check)
-        newest: list[_Found] = []
+        walk = FileWalk(workspace, place, sign.raise_if_cancelled)
+        newest: list[_FoundFile] = []
         count = 0
         for file, size in walk.files():
-            if glob.means(file.parts[len(place.parts) :] or file.parts[-1:]):
+            if glob.matches(file.parts[len(place.parts) :] or file.parts[-1:]):
                 count += 1
-                _keep(newest, (_changed(workspace, file), str(file), size))
+                _push_newest(newest, (_modified_at(workspace, file), str(file), size))
         lines = [_line(*each) for each in sorted(newest, key=lambda each: (-each[0], each[1]))]
         if count > len(lines):
             lines.append(f"[{count - len(lines):,} older files are left out.]")
@@ -51,7 +51,7 @@ def find_files(workspace: Workspace) -> Tool[FindFilesInput]:
         return (Text(text="\n".join(lines) or f"[No file is called “{wanted.names}”; hidden ones do not count.]"),)
 
     async def run(wanted: FindFilesInput, _call: RunningCall) -> tuple[Text, ...]:
-        return await in_thread(lambda sign: work(wanted, sign))
+        return await run_in_thread(lambda sign: work(wanted, sign))
 
     return Tool(
         name="find_files",
@@ -60,19 +60,19 @@ def find_files(workspace: Workspace) -> Tool[FindFilesInput]:
         run=run,
         tool_class=ToolClass.READ_ONLY,
         effects=frozenset({Effect.READ}),
-        subjects=lambda wanted: subjects_of(workspace, wanted.path),
+        subjects=lambda wanted: path_subjects(workspace, wanted.path),
         scope=str(workspace.folder),
     )
 
 
-def _keep(newest: list[_Found], found: _Found) -> None:
+def _push_newest(newest: list[_FoundFile], found: _FoundFile) -> None:
     if len(newest) < MAX_FOUND:
         heapq.heappush(newest, found)
     else:
         heapq.heappushpop(newest, found)
 
 
-def _changed(workspace: Workspace, place: Place) -> float:
+def _modified_at(workspace: Workspace, place: WorkspacePath) -> float:
     """When it was last written to, in seconds since 1970; 0 for what is gone by now."""
     try:
         found = workspace.stat(place)

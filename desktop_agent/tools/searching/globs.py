@@ -7,7 +7,7 @@ from fnmatch import translate
 from desktop_agent.vocabulary.errors import ToolFailed
 
 GLOB_LIMIT = 200
-_MOST_STARS = 20
+_MAX_STARS = 20
 _ANY_FOLDERS = "**"
 
 
@@ -19,7 +19,7 @@ class Glob:
 
     def __init__(self, pattern: str) -> None:
         wanted = pattern.strip().removeprefix("./")
-        if len(wanted) > GLOB_LIMIT or wanted.count("*") > _MOST_STARS:
+        if len(wanted) > GLOB_LIMIT or wanted.count("*") > _MAX_STARS:
             raise ToolFailed("The pattern of names is too long or has too many stars in it.")
         parts = [part for part in wanted.split("/") if part]
         if not parts:
@@ -28,14 +28,14 @@ class Glob:
             parts = [_ANY_FOLDERS, *parts]
         self._parts = tuple(None if part == _ANY_FOLDERS else re.compile(translate(part)) for part in parts)
 
-    def means(self, path: Sequence[str]) -> bool:
+    def matches(self, path: Sequence[str]) -> bool:
         """Whether these components, from the folder to the file, are meant."""
         reached = {0}
         for name in path:
-            reached = {after for at in self._opened(reached) for after in self._after(at, name)}
-        return len(self._parts) in self._opened(reached)
+            reached = {after for at in self._expand(reached) for after in self._after(at, name)}
+        return len(self._parts) in self._expand(reached)
 
-    def _opened(self, reached: set[int]) -> set[int]:
+    def _expand(self, reached: set[int]) -> set[int]:
         """With what a `**` that stands for no folder leads to."""
         opened = set(reached)
         for at, part in enumerate(self._parts):

@@ -14,18 +14,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from desktop_agent.tools.files.text_files import NotText, decode
+from desktop_agent.tools.files.text_files import NotText, decode_text
 from desktop_agent.tools.searching.globs import Glob
-from desktop_agent.tools.searching.walking import Walk
-from desktop_agent.tools.workspace import Place, Workspace
+from desktop_agent.tools.searching.walking import FileWalk
+from desktop_agent.tools.workspace import Workspace, WorkspacePath
 from desktop_agent.vocabulary.errors import ToolFailed
 
 FILE_LIMIT = 10_000_000
-LONGEST_LINE = 300
+MAX_LINE_LENGTH = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SearchRequest:
     """What to look for, and where. `parts` is the place in the folder."""
 
     folder: str
@@ -38,18 +38,18 @@ class Wanted:
     most: int
 
 
-def written(wanted: Wanted) -> str:
+def encode_request(wanted: SearchRequest) -> str:
     """What the process reads."""
     return json.dumps(asdict(wanted))
 
 
-def _read(text: bytes) -> Wanted:
+def _decode_request(text: bytes) -> SearchRequest:
     given: dict[str, Any] = json.loads(text)
     given["parts"] = tuple(given["parts"])
-    return Wanted(**given)
+    return SearchRequest(**given)
 
 
-def compiled(pattern: str, *, is_expression: bool, ignore_case: bool) -> re.Pattern[str]:
+def compile_expression(pattern: str, *, is_expression: bool, ignore_case: bool) -> re.Pattern[str]:
     """The expression that finds it. Raises re.error."""
     flags = re.MULTILINE | (re.IGNORECASE if ignore_case else re.NOFLAG)
     return re.compile(pattern if is_expression else re.escape(pattern), flags)
@@ -57,30 +57,30 @@ def compiled(pattern: str, *, is_expression: bool, ignore_case: bool) -> re.Patt
 
 def main() -> int:
     """Read what is wanted, write what is found."""
-    for said in _found(_read(sys.stdin.buffer.read())):
+    for said in _search(_decode_request(sys.stdin.buffer.read())):
         sys.stdout.write(json.dumps(said) + "\n")
         sys.stdout.flush()
     return 0
 
 
-def _found(wanted: Wanted) -> Iterator[list[object]]:
-    expression = compiled(wanted.pattern, is_expression=wanted.is_expression, ignore_case=wanted.ignore_case)
-    workspace, place = Workspace(Path(wanted.folder)), Place(wanted.parts)
+def _search(wanted: SearchRequest) -> Iterator[list[object]]:
+    expression = compile_expression(wanted.pattern, is_expression=wanted.is_expression, ignore_case=wanted.ignore_case)
+    workspace, place = Workspace(Path(wanted.folder)), WorkspacePath(wanted.parts)
     glob = Glob(wanted.names) if wanted.names else None
-    walk = Walk(workspace, place, lambda: None)
+    walk = FileWalk(workspace, place, lambda: None)
     left, looked, large = wanted.most, 0, 0
     for file, size in walk.files():
-        if glob is not None and not glob.means(file.parts[len(place.parts) :] or file.parts[-1:]):
+        if glob is not None and not glob.matches(file.parts[len(place.parts) :] or file.parts[-1:]):
             continue
         if size > FILE_LIMIT:
             large += 1
             continue
-        text = _text(workspace, file)
+        text = _read_text(workspace, file)
         if text is None:
             continue
         looked += 1
         yield ["in", str(file)]
-        for hit in _hits(text, expression, wanted.context):
+        for hit in _find_matches(text, expression, wanted.context):
             if left == 0:
                 yield ["end", {"looked": looked, "large": large, "cut": walk.is_cut, "more": True}]
                 return
@@ -89,15 +89,17 @@ def _found(wanted: Wanted) -> Iterator[list[object]]:
     yield ["end", {"looked": looked, "large": large, "cut": walk.is_cut, "more": False}]
 
 
-def _text(workspace: Workspace, place: Place) -> str | None:
+def _read_text(workspace: Workspace, place: WorkspacePath) -> str | None:
     """None for what is no text, gone by now, or not ours to read."""
     try:
-        return decode(workspace.read(place, FILE_LIMIT)).text
+        return decode_text(workspace.read(place, FILE_LIMIT)).text
     except (NotText, ToolFailed):
         return None
 
 
-def _hits(text: str, expression: re.Pattern[str], context: int) -> Iterator[tuple[int, str, list[str], list[str]]]:
+def _find_matches(
+    text: str, expression: re.Pattern[str], context: int
+) -> Iterator[tuple[int, str, list[str], list[str]]]:
     """Each line in which a match begins, once: its number, itself, and the lines around it."""
     lines: list[str] = []
     starts: list[int] = []
@@ -105,16 +107,16 @@ def _hits(text: str, expression: re.Pattern[str], context: int) -> Iterator[tupl
     for match in expression.finditer(text):
         if not lines:
             lines = text.removesuffix("\n").split("\n")
-            starts = _starts(lines)
+            starts = _line_starts(lines)
         at = bisect_right(starts, match.start()) - 1
         if at == last or match.start() > starts[at] + len(lines[at]):
             continue
         last = at
         before, after = lines[max(at - context, 0) : at], lines[at + 1 : at + 1 + context]
-        yield at + 1, _shown(lines[at], match.start() - starts[at]), [*map(_short, before)], [*map(_short, after)]
+        yield at + 1, _excerpt(lines[at], match.start() - starts[at]), [*map(_shorten, before)], [*map(_shorten, after)]
 
 
-def _starts(lines: list[str]) -> list[int]:
+def _line_starts(lines: list[str]) -> list[int]:
     starts: list[int] = []
     at = 0
     for line in lines:
@@ -123,11 +125,11 @@ def _starts(lines: list[str]) -> list[int]:
     return starts
 
 
-def _shown(line: str, at: int) -> str:
+def _excerpt(line: str, at: int) -> str:
     """The line; of a long one the part around the match."""
-    begin = max(at - LONGEST_LINE // 2, 0) if len(line) > LONGEST_LINE else 0
-    return ("…" if begin else "") + _short(line[begin:])
+    begin = max(at - MAX_LINE_LENGTH // 2, 0) if len(line) > MAX_LINE_LENGTH else 0
+    return ("…" if begin else "") + _shorten(line[begin:])
 
 
-def _short(line: str) -> str:
-    return line if len(line) <= LONGEST_LINE else line[:LONGEST_LINE] + "…"
+def _shorten(line: str) -> str:
+    return line if len(line) <= MAX_LINE_LENGTH else line[:MAX_LINE_LENGTH] + "…"

@@ -8,12 +8,12 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from desktop_agent.tools.files.places import subjects_of
-from desktop_agent.tools.in_thread import in_thread
-from desktop_agent.tools.processes.own_part import part_command, part_environment
-from desktop_agent.tools.processes.running import Ending, run_process
+from desktop_agent.tools.files.places import path_subjects
+from desktop_agent.tools.in_thread import run_in_thread
+from desktop_agent.tools.processes.own_part import child_command, minimal_environment
+from desktop_agent.tools.processes.running import Termination, run_process
 from desktop_agent.tools.searching.globs import GLOB_LIMIT, Glob
-from desktop_agent.tools.searching.matching import Wanted, compiled, written
+from desktop_agent.tools.searching.matching import SearchRequest, compile_expression, encode_request
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.blocks import Text
@@ -23,7 +23,7 @@ from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 MAX_MATCHES = 200
 PATTERN_LIMIT = 1_000
 # In seconds. A hostile expression ends here; a large workspace should not.
-PATIENCE = 20.0
+SEARCH_SECONDS = 20.0
 PART = "searching"
 _MODULE = "desktop_agent.tools.searching.matching"
 _OUTPUT_LIMIT = 8_000_000
@@ -47,39 +47,39 @@ class SearchFilesInput(BaseModel):
 
 
 @dataclass(slots=True)
-class _Heard:
+class _SearchOutput:
     """What the searching process has said so far."""
 
     rest: str = ""
     lines: list[str] = field(default_factory=list[str])
     path: str = ""
-    under_way: str = ""
+    current: str = ""
     end: dict[str, Any] | None = None
 
     def add(self, text: str) -> None:
         """Take more of its words."""
         *whole, self.rest = (self.rest + text).split("\n")
         for each in whole:
-            self._take(each)
+            self._handle_line(each)
 
-    def _take(self, line: str) -> None:
+    def _handle_line(self, line: str) -> None:
         try:
             said: list[Any] = json.loads(line)
         except ValueError:
             return  # no word of ours: what Python says when it fails
         match said:
             case ["in", path]:
-                self.under_way = path
+                self.current = path
             case ["hit", path, number, text, before, after]:
-                self._hit(path, number, text, before, after)
+                self._add_match(path, number, text, before, after)
             case ["end", notes]:
                 self.end = notes
             case _:
                 pass
 
-    def _hit(self, path: str, number: int, text: str, before: list[str], after: list[str]) -> None:
+    def _add_match(self, path: str, number: int, text: str, before: list[str], after: list[str]) -> None:
         if path != self.path:
-            self.lines += ["", _plain(path)] if self.lines else [_plain(path)]
+            self.lines += ["", _printable(path)] if self.lines else [_printable(path)]
             self.path = path
         elif before or after:
             self.lines.append("--")
@@ -88,30 +88,30 @@ class _Heard:
         self.lines += [f"{number + 1 + at:>6}  {line}" for at, line in enumerate(after)]
 
 
-def search_files(workspace: Workspace, *, patience: float = PATIENCE) -> Tool[SearchFilesInput]:
+def search_files(workspace: Workspace, *, patience: float = SEARCH_SECONDS) -> Tool[SearchFilesInput]:
     """Make the tool for a workspace. `patience` is in seconds: what was found until then is the answer."""
 
     async def run(wanted: SearchFilesInput, _call: RunningCall) -> tuple[Text, ...]:
-        asked = await in_thread(lambda _sign: _asked(workspace, wanted))
-        heard = _Heard()
+        asked = await run_in_thread(lambda _sign: _build_request(workspace, wanted))
+        heard = _SearchOutput()
         out_of_time = False
         try:
             async with asyncio.timeout(patience):
                 ended = await run_process(
-                    part_command(PART, _MODULE),
+                    child_command(PART, _MODULE),
                     cwd=workspace.folder.anchor,
-                    env=part_environment(),
-                    stdin=written(asked),
+                    env=minimal_environment(),
+                    stdin=encode_request(asked),
                     on_output=heard.add,
                     output_limit=_OUTPUT_LIMIT,
-                    ending=Ending(grace=0),
+                    ending=Termination(grace=0),
                 )
         except TimeoutError:
             out_of_time = True
         else:
             if ended.exit_code != 0 or heard.end is None:
                 raise ToolFailed("The search broke off before its end.", "Try it again, or look in fewer files.")
-        return (Text(text=_answer(heard, patience if out_of_time else None)),)
+        return (Text(text=_format_answer(heard, patience if out_of_time else None)),)
 
     return Tool(
         name="search_files",
@@ -123,14 +123,14 @@ def search_files(workspace: Workspace, *, patience: float = PATIENCE) -> Tool[Se
         run=run,
         tool_class=ToolClass.READ_ONLY,
         effects=frozenset({Effect.READ}),
-        subjects=lambda wanted: subjects_of(workspace, wanted.path),
+        subjects=lambda wanted: path_subjects(workspace, wanted.path),
         timeout=patience + 40,
         concurrency=2,
         scope=str(workspace.folder),
     )
 
 
-def _asked(workspace: Workspace, wanted: SearchFilesInput) -> Wanted:
+def _build_request(workspace: Workspace, wanted: SearchFilesInput) -> SearchRequest:
     """Checked here, where the sentence can be told. Raises ToolFailed."""
     place = workspace.locate(wanted.path)
     if place.parts and not workspace.exists(place):
@@ -138,12 +138,12 @@ def _asked(workspace: Workspace, wanted: SearchFilesInput) -> Wanted:
     if wanted.names is not None:
         Glob(wanted.names)
     try:
-        compiled(wanted.pattern, is_expression=wanted.is_expression, ignore_case=wanted.ignore_case)
+        compile_expression(wanted.pattern, is_expression=wanted.is_expression, ignore_case=wanted.ignore_case)
     except (re.error, RecursionError, OverflowError) as error:
         why = error.msg if isinstance(error, re.error) else "it is nested too deep or counts too far"
         what = Sentence("The regular expression cannot be read: {why}.", {"why": why})
         raise ToolFailed(what, "Correct it, or look for plain text.") from None
-    return Wanted(
+    return SearchRequest(
         folder=str(workspace.folder),
         parts=place.parts,
         pattern=wanted.pattern,
@@ -155,11 +155,11 @@ def _asked(workspace: Workspace, wanted: SearchFilesInput) -> Wanted:
     )
 
 
-def _answer(heard: _Heard, seconds: float | None) -> str:
+def _format_answer(heard: _SearchOutput, seconds: float | None) -> str:
     notes: list[str] = []
     end = heard.end or {}
     if seconds is not None:
-        where = f" in {_plain(heard.under_way)}" if heard.under_way else ""
+        where = f" in {_printable(heard.current)}" if heard.current else ""
         notes.append(f"Stopped after {seconds:g} s{where}; the rest was not looked at. Make the search narrower.")
     if end.get("more"):
         notes.append(f"Stopped after {MAX_MATCHES} matches; make the search narrower to see others.")
@@ -173,6 +173,6 @@ def _answer(heard: _Heard, seconds: float | None) -> str:
     return "\n".join([*heard.lines, *([told] if told else [])])
 
 
-def _plain(path: str) -> str:
+def _printable(path: str) -> str:
     # A line end in a name would look like a match.
     return "".join(each if each.isprintable() else "�" for each in path)

@@ -9,8 +9,8 @@ from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.tool_calls import ToolClass
 
-MOST_ITEMS = 50
-_MARKS = {"open": "[ ]", "started": "[~]", "done": "[x]"}
+MAX_ITEMS = 50
+_CHECKBOXES = {"open": "[ ]", "started": "[~]", "done": "[x]"}
 
 
 class TodoItem(BaseModel):
@@ -27,14 +27,14 @@ class UpdateTodosInput(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    items: list[TodoItem] = Field(max_length=MOST_ITEMS, description="All of the list, in order; it replaces the old.")
+    items: list[TodoItem] = Field(max_length=MAX_ITEMS, description="All of the list, in order; it replaces the old.")
 
 
 def update_todos() -> Tool[UpdateTodosInput]:
     """Make the tool. It keeps nothing: the list is in the conversation."""
 
     async def run(wanted: UpdateTodosInput, _call: RunningCall) -> tuple[Text, ...]:
-        return (Text(text=checklist(wanted.items)),)
+        return (Text(text=format_checklist(wanted.items)),)
 
     return Tool(
         name="update_todos",
@@ -47,11 +47,11 @@ def update_todos() -> Tool[UpdateTodosInput]:
     )
 
 
-def checklist(items: list[TodoItem]) -> str:
+def format_checklist(items: list[TodoItem]) -> str:
     """The list as a list in Markdown, and how far it is."""
     if not items:
         return "The list is empty."
     states = Counter(item.state for item in items)
     # A line end would begin another item.
-    lines = [f"- {_MARKS[item.state]} {' '.join(item.text.split())}" for item in items]
+    lines = [f"- {_CHECKBOXES[item.state]} {' '.join(item.text.split())}" for item in items]
     return "\n".join([f"{states['done']} of {len(items)} done.", "", *lines])

@@ -4,14 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from desktop_agent.network.public_addresses import is_own_name, is_public
-from desktop_agent.network.web_addresses import BLOCKED_PORTS, allowed_forms, host_in, one_form, web_address
+from desktop_agent.network.public_addresses import is_local_name, is_public_address
+from desktop_agent.network.web_addresses import BLOCKED_PORTS, canonical_host, canonical_hosts, parse_web_url, url_host
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed
 
 if TYPE_CHECKING:
     from desktop_agent.network.web_addresses import WebUrl
 
-LONGEST = 4_000
+MAX_ADDRESS_LENGTH = 4_000
 _REMEDY = "Use an http or https address of a public server, such as https://example.org/page."
 _PRIVATE = "Only the person can allow this host, in Preferences under Network. Ask them, or use a public server."
 
@@ -23,7 +23,7 @@ class HostRefused(ToolFailed):
 
 
 @dataclass(frozen=True, slots=True)
-class PageAddress:
+class WebPageAddress:
     """One way to write where a page lies: no name or password, no fragment, one form of the host.
 
     `host` is as rules compare it: lower case, punycode, addresses as such, IPv6 without brackets.
@@ -38,45 +38,45 @@ class PageAddress:
         return str(self.url)
 
 
-def page_address(given: str, allowed: Iterable[str]) -> PageAddress:
+def parse_page_address(given: str, allowed: Iterable[str]) -> WebPageAddress:
     """What was given, looked at without asking anybody. Imports httpx. `allowed` are private hosts.
 
     Raises ToolFailed for what is no address of the web, and HostRefused.
     """
-    parsed = web_address(given.strip()) if len(given) <= LONGEST else None
-    host = one_form(host_in(parsed)) if parsed is not None else None
+    parsed = parse_web_url(given.strip()) if len(given) <= MAX_ADDRESS_LENGTH else None
+    host = canonical_host(url_host(parsed)) if parsed is not None else None
     if parsed is None or host is None:
-        raise ToolFailed(Sentence("“{url}” is not a web address.", {"url": _shown(given)}), _REMEDY)
+        raise ToolFailed(Sentence("“{url}” is not a web address.", {"url": _short_address(given)}), _REMEDY)
     if parsed.userinfo:
         what = "The address carries a name or a password. Nothing of that kind is sent."
         raise ToolFailed(what, "Leave out what stands before the @.")
     if parsed.port == 0 or parsed.port in BLOCKED_PORTS:
         values = {"port": str(parsed.port)}
         raise ToolFailed(Sentence("Port {port} belongs to a service that is not the web.", values), _REMEDY)
-    if not _is_allowed(host, allowed) and (is_own_name(host) or not _may_be_public(host)):
+    if not _is_allowed(host, allowed) and (is_local_name(host) or not _may_be_public(host)):
         raise HostRefused(Sentence("“{host}” is no public server.", {"host": host}), _PRIVATE)
-    return PageAddress(parsed.copy_with(host=host, fragment=None), host)
+    return WebPageAddress(parsed.copy_with(host=host, fragment=None), host)
 
 
-def refused(host: str, address: str) -> HostRefused:
+def host_refused(host: str, address: str) -> HostRefused:
     """A name that leads to a private address."""
     values = {"host": host, "address": address}
     return HostRefused(Sentence("“{host}” is no public server: its address is {address}.", values), _PRIVATE)
 
 
 def _is_allowed(host: str, allowed: Iterable[str]) -> bool:
-    return host in allowed_forms(allowed)
+    return host in canonical_hosts(allowed)
 
 
 def _may_be_public(host: str) -> bool:
     """A name may be anything until it is looked up."""
     try:
-        return is_public(host)
+        return is_public_address(host)
     except ValueError:
         return True
 
 
-def _shown(given: str) -> str:
+def _short_address(given: str) -> str:
     """Of an address that may carry a password no more than where it seems to lead."""
     shown = given.rpartition("@")[2][:200]
     return "".join(each if each.isprintable() else "�" for each in shown)

@@ -8,7 +8,7 @@ from typing import Literal
 from desktop_agent.tools.web.fetching import Page
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed
 
-Kind = Literal["html", "text"]
+ContentKind = Literal["html", "text"]
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT = frozenset(
@@ -26,7 +26,7 @@ _TEXT = frozenset(
 )
 # Servers say this of what they do not know; its content decides.
 _UNKNOWN = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/unknown", "unknown/unknown"})
-_MARKS = (
+_BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
@@ -51,23 +51,23 @@ _BEGINS_HTML = re.compile(
 )
 
 
-def text_of(page: Page) -> tuple[Kind, str]:
+def decode_page(page: Page) -> tuple[ContentKind, str]:
     """What it is, and its characters. Raises ToolFailed for what is no text."""
-    media_type, charset = _declared(page.content_type)
+    media_type, charset = _parse_content_type(page.content_type)
     is_html = media_type in _HTML
     is_text = media_type.startswith("text/") or media_type in _TEXT or media_type.endswith(("+json", "+xml"))
     if not (is_html or is_text or media_type in _UNKNOWN):
-        raise _no_text(page, media_type)
-    text = _decoded(page.data, charset)
+        raise _not_text(page, media_type)
+    text = _decode(page.data, charset)
     if media_type in _UNKNOWN:
         is_html = _BEGINS_HTML.match(text[:5000]) is not None
         is_text = is_html or _is_whole(page.data, text)
     if "\0" in text or not (is_html or is_text):
-        raise _no_text(page, media_type)
+        raise _not_text(page, media_type)
     return ("html" if is_html else "text"), text
 
 
-def _declared(content_type: str) -> tuple[str, str]:
+def _parse_content_type(content_type: str) -> tuple[str, str]:
     message = Message()
     message["content-type"] = " ".join(content_type[:500].split())
     charset = message.get_param("charset", "")
@@ -76,15 +76,15 @@ def _declared(content_type: str) -> tuple[str, str]:
     return media_type, charset if isinstance(charset, str) else ""
 
 
-def _decoded(data: bytes, charset: str) -> str:
+def _decode(data: bytes, charset: str) -> str:
     """By byte order mark, header, what the page says of itself; else UTF-8, else as browsers guess in the West."""
-    for mark, name in _MARKS:
+    for mark, name in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return data[len(mark) :].decode(name, "replace")
     found = _META.search(data[:_META_LENGTH]) or _XML.match(data[:_META_LENGTH])
     # A page that can say it in ASCII is not in UTF-16 (WHATWG HTML, "prescan").
-    said = _known(found[1].decode("ascii")) if found else None
-    name = _known(charset) or ("utf-8" if said and said.startswith("utf-16") else said)
+    said = _known_encoding(found[1].decode("ascii")) if found else None
+    name = _known_encoding(charset) or ("utf-8" if said and said.startswith("utf-16") else said)
     if name is not None:
         return data.decode(name, "replace")
     try:
@@ -95,10 +95,12 @@ def _decoded(data: bytes, charset: str) -> str:
 
 def _is_whole(data: bytes, text: str) -> bool:
     """Whether it surely is text: its encoding is marked or UTF-8, and nothing in it had to be replaced."""
-    return "\ufffd" not in text and (data.startswith(tuple(mark for mark, _ in _MARKS)) or data == text.encode())
+    return "\ufffd" not in text and (
+        data.startswith(tuple(mark for mark, _ in _BYTE_ORDER_MARKS)) or data == text.encode()
+    )
 
 
-def _known(label: str) -> str | None:
+def _known_encoding(label: str) -> str | None:
     try:
         name = codecs.lookup(label.strip("\"' ")).name
     except (LookupError, ValueError):
@@ -107,7 +109,7 @@ def _known(label: str) -> str | None:
     return name if name in _ENCODINGS else None
 
 
-def _no_text(page: Page, media_type: str) -> ToolFailed:
+def _not_text(page: Page, media_type: str) -> ToolFailed:
     values = {"host": page.address.host, "what": media_type or "not named", "size": f"{len(page.data):,}"}
     what = "What “{host}” has there is no text: its type is {what}, its size {size} bytes."
     return ToolFailed(Sentence(what, values), "Look for a page with text.")

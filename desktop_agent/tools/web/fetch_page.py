@@ -6,20 +6,20 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from desktop_agent.tools.in_thread import in_thread
+from desktop_agent.tools.in_thread import run_in_thread
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
-from desktop_agent.tools.web.addresses import LONGEST, PageAddress, page_address
+from desktop_agent.tools.web.addresses import MAX_ADDRESS_LENGTH, WebPageAddress, parse_page_address
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.conduct.rules import HostSubject
 from desktop_agent.vocabulary.errors import ToolFailed
 from desktop_agent.vocabulary.tool_calls import Effect, NetworkPreview, ToolClass, UntrustedSource
 
 if TYPE_CHECKING:
-    from desktop_agent.network.fetching import Way
-    from desktop_agent.tools.web.fetching import Bounds
-    from desktop_agent.tools.web.pages import Pages
+    from desktop_agent.network.fetching import Connector
+    from desktop_agent.tools.web.fetching import FetchLimits
+    from desktop_agent.tools.web.pages import PageCache
 
-_LONG_ADDRESS = 300
+_MAX_SHOWN_ADDRESS = 300
 
 
 class FetchPageInput(BaseModel):
@@ -27,7 +27,7 @@ class FetchPageInput(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    url: str = Field(min_length=1, max_length=LONGEST, description="The address, with http:// or https://.")
+    url: str = Field(min_length=1, max_length=MAX_ADDRESS_LENGTH, description="The address, with http:// or https://.")
     start: int = Field(
         default=0, ge=0, description="The first character to read; an earlier answer says where to go on."
     )
@@ -36,21 +36,21 @@ class FetchPageInput(BaseModel):
 def fetch_page(
     private_hosts: Callable[[], frozenset[str]],
     *,
-    way: "Way | None" = None,
-    bounds: "Bounds | None" = None,
+    way: "Connector | None" = None,
+    bounds: "FetchLimits | None" = None,
 ) -> Tool[FetchPageInput]:
     """Make the tool. `private_hosts` are those of this machine and its networks that the person allowed."""
-    made: list[Pages] = []
+    made: list[PageCache] = []
 
-    async def pages() -> "Pages":
+    async def pages() -> "PageCache":
         # What speaks HTTP takes a tenth of a second to load, and most conversations never need it.
-        kind = await in_thread(lambda _sign: _kind_of_pages())
+        kind = await run_in_thread(lambda _sign: _load_page_cache())
         if not made:
             made.append(kind(private_hosts, way, bounds))
         return made[0]
 
-    async def looked_at(wanted: FetchPageInput) -> PageAddress:
-        return await in_thread(lambda _sign: page_address(wanted.url, private_hosts()))
+    async def looked_at(wanted: FetchPageInput) -> WebPageAddress:
+        return await run_in_thread(lambda _sign: parse_page_address(wanted.url, private_hosts()))
 
     async def subjects(wanted: FetchPageInput) -> tuple[HostSubject, ...]:
         return (HostSubject((await looked_at(wanted)).host),)
@@ -59,7 +59,7 @@ def fetch_page(
         return _preview(await looked_at(wanted), wanted.url)
 
     async def run(wanted: FetchPageInput, _call: RunningCall) -> tuple[Text, ...]:
-        return await (await pages()).part(wanted.url, wanted.start)
+        return await (await pages()).read_part(wanted.url, wanted.start)
 
     return Tool(
         name="fetch_page",
@@ -78,20 +78,20 @@ def fetch_page(
     )
 
 
-def _kind_of_pages() -> "type[Pages]":
-    from desktop_agent.tools.web.pages import Pages
+def _load_page_cache() -> "type[PageCache]":
+    from desktop_agent.tools.web.pages import PageCache
 
-    return Pages
+    return PageCache
 
 
-def _preview(address: PageAddress, given: str) -> NetworkPreview:
+def _preview(address: WebPageAddress, given: str) -> NetworkPreview:
     notes: list[str] = []
     written = given.strip()
     if "xn--" in address.host and address.host not in written.lower():
         notes.append(
             f"The name is written with letters that may look like others; to the network it is {address.host}."
         )
-    if len(address.text) > _LONG_ADDRESS:
+    if len(address.text) > _MAX_SHOWN_ADDRESS:
         notes.append("The address is long: it may carry something out of the conversation.")
     return NetworkPreview("GET", address.text, address.host, " ".join(notes))
 
@@ -99,6 +99,6 @@ def _preview(address: PageAddress, given: str) -> NetworkPreview:
 def _host_of(url: str) -> str:
     """For the name of the source; every call of it was looked at before."""
     try:
-        return page_address(url, {urlsplit(url.strip()).hostname or ""}).host
+        return parse_page_address(url, {urlsplit(url.strip()).hostname or ""}).host
     except (ToolFailed, ValueError):
         return ""

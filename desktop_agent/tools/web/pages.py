@@ -4,24 +4,24 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from desktop_agent.network.fetching import Way
-from desktop_agent.tools.in_thread import in_thread
-from desktop_agent.tools.web.addresses import page_address
-from desktop_agent.tools.web.contents import text_of
-from desktop_agent.tools.web.fetching import Bounds, Elsewhere, Page, fetched
-from desktop_agent.tools.web.plain import plain
-from desktop_agent.tools.web.reading.reader import Reader, own_reader
+from desktop_agent.network.fetching import Connector
+from desktop_agent.tools.in_thread import run_in_thread
+from desktop_agent.tools.web.addresses import parse_page_address
+from desktop_agent.tools.web.contents import decode_page
+from desktop_agent.tools.web.fetching import FetchLimits, OtherHostRedirect, Page, fetch
+from desktop_agent.tools.web.plain import strip_invisible
+from desktop_agent.tools.web.reading.reader import WebPageReader, default_reader
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed
 
-PART = 40_000
+PART_LENGTH = 40_000
 """Characters of one answer."""
 
-_KEPT = 4
+_MAX_CACHED = 4
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
+class _PageText:
     """A page that was read."""
 
     title: str
@@ -33,74 +33,74 @@ class _Text:
 
 
 @dataclass(slots=True)
-class Pages:
+class PageCache:
     """Fetches pages, and keeps the last few for whoever goes on reading one."""
 
     private_hosts: Callable[[], frozenset[str]]
-    way: Way | None = None
-    bounds: Bounds | None = None
-    reader: Reader = field(default_factory=own_reader)
-    _kept: "OrderedDict[str, _Text]" = field(default_factory=OrderedDict["str", _Text])
+    way: Connector | None = None
+    bounds: FetchLimits | None = None
+    reader: WebPageReader = field(default_factory=default_reader)
+    _kept: "OrderedDict[str, _PageText]" = field(default_factory=OrderedDict["str", _PageText])
 
-    async def part(self, url: str, start: int) -> tuple[Text, ...]:
+    async def read_part(self, url: str, start: int) -> tuple[Text, ...]:
         """From this character on, as far as it fits. Raises ToolFailed."""
         found = await self._read(url, start)
-        if isinstance(found, Elsewhere):
+        if isinstance(found, OtherHostRedirect):
             said = f"[The page has moved to another host: {found.address}\nFetch that address if you need the page.]"
             return (Text(text=said),)
-        return _part(found, start)
+        return _page_part(found, start)
 
-    async def _read(self, url: str, start: int) -> _Text | Elsewhere:
+    async def _read(self, url: str, start: int) -> _PageText | OtherHostRedirect:
         """From the beginning it is always fetched."""
         if start and (kept := self._kept.get(url)):
-            await in_thread(lambda _sign: page_address(url, self.private_hosts()))
+            await run_in_thread(lambda _sign: parse_page_address(url, self.private_hosts()))
             self._kept.move_to_end(url)
             return kept
         allowed = self.private_hosts()
-        found = await fetched(url, allowed, self.bounds or Bounds(), self.way)
-        if isinstance(found, Elsewhere):
+        found = await fetch(url, allowed, self.bounds or FetchLimits(), self.way)
+        if isinstance(found, OtherHostRedirect):
             return found
         self._kept[url] = text = await self._text(found)
         self._kept.move_to_end(url)
-        while len(self._kept) > _KEPT:
+        while len(self._kept) > _MAX_CACHED:
             self._kept.popitem(last=False)
         return text
 
-    async def _text(self, page: Page) -> _Text:
+    async def _text(self, page: Page) -> _PageText:
         address = page.address.text
-        kind, text = await in_thread(lambda _sign: text_of(page))
+        kind, text = await run_in_thread(lambda _sign: decode_page(page))
         if kind == "html":
             made = await self.reader.read(text, address)
-            return _Text(made.title, address, made.text, made.hidden, made.cut, made.transparent)
-        shown, hidden = await in_thread(lambda _sign: plain(text))
-        return _Text("", address, shown, hidden)
+            return _PageText(made.title, address, made.text, made.hidden, made.cut, made.transparent)
+        shown, hidden = await run_in_thread(lambda _sign: strip_invisible(text))
+        return _PageText("", address, shown, hidden)
 
 
-def _part(page: _Text, start: int) -> tuple[Text, ...]:
+def _page_part(page: _PageText, start: int) -> tuple[Text, ...]:
     """What was asked for of it, as far as it fits, and what the reader must know besides."""
     if start and start >= len(page.text):
         values = {"count": f"{len(page.text):,}", "start": f"{start:,}"}
         raise ToolFailed(Sentence("The page has {count} characters; there is no character {start}.", values))
-    end = _end(page.text, start)
+    end = _end_of_part(page.text, start)
     head = "\n".join(filter(None, (page.title, page.address)))
     note = _note(page, end)
     body = Text(text=f"[{head}]\n\n{page.text[start:end]}")
     return (body, Text(text=note)) if note else (body,)
 
 
-def _end(text: str, start: int) -> int:
+def _end_of_part(text: str, start: int) -> int:
     """At the end of a paragraph or a line, if there is one in the last quarter."""
-    end = start + PART
+    end = start + PART_LENGTH
     if end >= len(text):
         return len(text)
     for mark in ("\n\n", "\n", " "):
-        found = text.rfind(mark, end - PART // 4, end)
+        found = text.rfind(mark, end - PART_LENGTH // 4, end)
         if found >= 0:
             return found + len(mark)
     return end
 
 
-def _note(page: _Text, end: int) -> str:
+def _note(page: _PageText, end: int) -> str:
     notes: list[str] = []
     left = len(page.text) - end
     if not page.text.strip():

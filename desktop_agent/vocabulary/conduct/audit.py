@@ -6,8 +6,8 @@ from typing import Literal
 
 from desktop_agent.vocabulary.blocks import JsonObject, Outcome
 
-Decided = Literal["allowed", "denied", "stopped", "waiting"]
-DecidedBy = Literal["", "person", "rule", "mode", "default", "program"]
+AuditState = Literal["allowed", "denied", "stopped", "waiting"]
+DecisionSource = Literal["", "person", "rule", "mode", "default", "program"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class AuditEntry:
     tool: str
     input: JsonObject
     agent_path: tuple[str, ...] = ()
-    state: Decided = "waiting"
-    by: DecidedBy = ""
+    state: AuditState = "waiting"
+    by: DecisionSource = ""
     decision: str = ""
     decided_at: datetime | None = None
     was_edited: bool = False

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.errors import Sentence
 
-Fate = Literal["put_back", "removed", "brought_back", "left"]
-Unread = Literal["folder", "too_large", "not_permitted", "not_a_file"]
+RestoreEffect = Literal["put_back", "removed", "brought_back", "left"]
+UnreadReason = Literal["folder", "too_large", "not_permitted", "not_a_file"]
 
 
 class FileState(BaseModel):
@@ -24,7 +24,7 @@ class FileState(BaseModel):
 
     digest: str | None = None
     mode: int | None = None
-    unread: Unread | None = None
+    unread: UnreadReason | None = None
 
 
 class SavedFile(BaseModel):
@@ -78,13 +78,13 @@ class Checkpoint(BaseModel):
     note_id: str = ""
 
     @property
-    def owes_undo(self) -> bool:
+    def needs_undo(self) -> bool:
         """Whether the call may have had an effect that its tool has not certainly undone."""
         return self.input is not None and self.succeeded is not False and self.undo_said is None
 
 
 @dataclass(frozen=True, slots=True)
-class SavedCall:
+class CheckpointedCall:
     """Which call a checkpoint belongs to, as it is shown: that of a specialist belongs to the call that started it.
 
     The rest as in Checkpoint.
@@ -99,20 +99,20 @@ class SavedCall:
 
 
 @dataclass(frozen=True, slots=True)
-class FileForecast:
+class FileRestorePlan:
     """What restoring would make of one file, as it was found `now`; nothing was touched.
 
-    `name` is its path in the workspace `folder`, byte for byte. `then` is what it would be, `if_replaced` the same
-    where the person lets what was changed since be replaced. `why` says what keeps it from being all that it was.
+    `name` is its path in the workspace `folder`, byte for byte. `then` is what it would be, `overwritten_state` the
+    same where the person lets what was changed since be replaced. `why` says what keeps it from being all that it was.
     `stamp` tells one version from the next where no bytes were read.
     """
 
     folder: str
     name: str
-    now: FileState
-    then: FileState
-    if_replaced: FileState
-    why: Sentence | None = None
+    current_state: FileState
+    restored_state: FileState
+    overwritten_state: FileState
+    reason: Sentence | None = None
     stamp: tuple[int, ...] | None = None
 
     @property
@@ -128,25 +128,25 @@ class FileForecast:
     @property
     def is_conflict(self) -> bool:
         """Whether it depends on the person: something of it was changed since."""
-        return self.then != self.if_replaced
+        return self.restored_state != self.overwritten_state
 
     @property
     def can_be_saved(self) -> bool:
         """Whether what is there now is saved before it is replaced: then nothing is lost."""
-        return self.now.unread in {None, "folder"}
+        return self.current_state.unread in {None, "folder"}
 
-    def fate(self, *, replaced: bool = False) -> Fate:
+    def effect(self, *, replaced: bool = False) -> RestoreEffect:
         """What becomes of it; `replaced`: although it was changed since."""
-        then, nothing = self.if_replaced if replaced else self.then, FileState()
-        if then == self.now:
+        then, nothing = self.overwritten_state if replaced else self.restored_state, FileState()
+        if then == self.current_state:
             return "left"
         if then == nothing:
             return "removed"
-        return "brought_back" if self.now == nothing else "put_back"
+        return "brought_back" if self.current_state == nothing else "put_back"
 
 
 @dataclass(frozen=True, slots=True)
-class LastingCalls:
+class IrreversibleCalls:
     """Calls of one tool that restoring takes nothing back of; `examples` are some of what they were about.
 
     `files` are some of those that they are known to have changed.
@@ -159,19 +159,19 @@ class LastingCalls:
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class RestorePlan:
     """What restoring would do. `calls` are the checkpoints, `undoing` the tools that would take back what they did.
 
     `not_undone` says why others would not, `lasting` are the calls of which nothing can be taken back.
     """
 
-    calls: tuple[str, ...] = ()
-    files: tuple[FileForecast, ...] = ()
-    undoing: tuple[str, ...] = ()
-    not_undone: tuple[Sentence, ...] = ()
-    lasting: tuple[LastingCalls, ...] = ()
+    checkpoint_ids: tuple[str, ...] = ()
+    files: tuple[FileRestorePlan, ...] = ()
+    undo_tools: tuple[str, ...] = ()
+    undo_refusals: tuple[Sentence, ...] = ()
+    irreversible: tuple[IrreversibleCalls, ...] = ()
 
     @property
     def changes_something(self) -> bool:
         """Whether there is anything to be done, or that might be done if the person wants it."""
-        return bool(self.undoing) or any(each.fate() != "left" or each.is_conflict for each in self.files)
+        return bool(self.undo_tools) or any(each.effect() != "left" or each.is_conflict for each in self.files)

@@ -63,7 +63,7 @@ ACCEPT_EDITS_MODE = Mode(name="accept-edits", title="Accept edits", mutating="ac
 BUILT_IN_MODES: tuple[Mode, ...] = (DEFAULT_MODE, PLAN_MODE, ACCEPT_EDITS_MODE)
 
 
-def in_place_of(gone: Mode) -> Mode:
+def fallback_mode(gone: Mode) -> Mode:
     """What holds where a mode was removed while it held: nothing runs unasked that it, or the default, would not let.
 
     Of the built-in modes the widest of which that is true; mostly the default. Where it denied or asked about more than

@@ -11,11 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from desktop_agent.vocabulary.messages import new_id, now
 
 
-class _Frozen(BaseModel):
+class _FrozenModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-TOP_FOLDER = "."
+WORKSPACE_ROOT = "."
 
 
 class RuleEffect(StrEnum):
@@ -34,21 +34,21 @@ class RuleScope(StrEnum):
     ALWAYS = "always"
 
 
-class PathPattern(_Frozen):
+class PathPattern(_FrozenModel):
     """Files at or below `prefix`, an absolute path with forward slashes, compared part by part."""
 
     type: Literal["path"] = "path"
     prefix: str = Field(min_length=1)
 
 
-class HostPattern(_Frozen):
+class HostPattern(_FrozenModel):
     """A host by name, in lower case; `*.example.org` is every host below example.org, and not itself."""
 
     type: Literal["host"] = "host"
     host: str = Field(min_length=1)
 
 
-class CommandPattern(_Frozen):
+class CommandPattern(_FrozenModel):
     """One command of a shell line by its first words. `exact`: those words and no more.
 
     The commands of a chained line are matched one by one; a rule that allows must allow each. It allows them where they
@@ -59,16 +59,16 @@ class CommandPattern(_Frozen):
     type: Literal["command"] = "command"
     words: tuple[str, ...] = Field(min_length=1)
     exact: bool = False
-    folder: str | None = Field(default=TOP_FOLDER, min_length=1)
+    folder: str | None = Field(default=WORKSPACE_ROOT, min_length=1)
 
     if TYPE_CHECKING:
 
         def __init__(
-            self, *, words: list[str] | tuple[str, ...], exact: bool = False, folder: str | None = TOP_FOLDER
+            self, *, words: list[str] | tuple[str, ...], exact: bool = False, folder: str | None = WORKSPACE_ROOT
         ) -> None: ...
 
 
-class CommandsPattern(_Frozen):
+class CommandsPattern(_FrozenModel):
     """Commands by their first words, several at once: each as a CommandPattern of its own would be.
 
     The list is the one that was shown: a bundle that grows in a later version changes no rule that stands. `title` says
@@ -78,7 +78,7 @@ class CommandsPattern(_Frozen):
     type: Literal["commands"] = "commands"
     title: str = Field(min_length=1)
     beginnings: tuple[Annotated[tuple[str, ...], Field(min_length=1)], ...] = Field(min_length=1)
-    folder: str | None = Field(default=TOP_FOLDER, min_length=1)
+    folder: str | None = Field(default=WORKSPACE_ROOT, min_length=1)
 
     if TYPE_CHECKING:
 
@@ -87,11 +87,11 @@ class CommandsPattern(_Frozen):
             *,
             title: str,
             beginnings: Sequence[list[str] | tuple[str, ...]],
-            folder: str | None = TOP_FOLDER,
+            folder: str | None = WORKSPACE_ROOT,
         ) -> None: ...
 
 
-class ArgumentsPattern(_Frozen):
+class ArgumentsPattern(_FrozenModel):
     """Exactly these arguments, by the digest of the call."""
 
     type: Literal["arguments"] = "arguments"
@@ -103,7 +103,7 @@ Pattern = Annotated[
 ]
 
 
-class Rule(_Frozen):
+class Rule(_FrozenModel):
     """One standing rule. `tool` is a tool's identity (see Tool.identity), its bare name, or `*` for every tool.
 
     Of the tools in `also`, named in the same way, it says what it says of the first. Without a `pattern` it matches any
@@ -182,7 +182,7 @@ class CommandSubject:
     """
 
     line: str
-    folder: str | None = TOP_FOLDER
+    folder: str | None = WORKSPACE_ROOT
     goes_there: bool = False
     is_sandboxed: bool = False
 

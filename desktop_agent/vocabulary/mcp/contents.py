@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class OfferedResource:
+class McpResource:
     """Something that can be read. `size` is in bytes; None: the server does not say."""
 
     uri: str
@@ -16,7 +16,7 @@ class OfferedResource:
 
 
 @dataclass(frozen=True, slots=True)
-class OfferedTemplate:
+class McpResourceTemplate:
     """An address with gaps to fill in (RFC 6570)."""
 
     uri_template: str
@@ -26,7 +26,7 @@ class OfferedTemplate:
 
 
 @dataclass(frozen=True, slots=True)
-class PromptArgument:
+class McpPromptArgument:
     """A text that a prompt is filled with."""
 
     name: str
@@ -35,21 +35,21 @@ class PromptArgument:
 
 
 @dataclass(frozen=True, slots=True)
-class OfferedPrompt:
+class McpPrompt:
     """A prompt that the server has ready."""
 
     name: str
     title: str
     description: str
-    arguments: tuple[PromptArgument, ...]
+    arguments: tuple[McpPromptArgument, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ServerContents:
+class McpServerCatalog:
     """All of one server."""
 
     server_id: str
     title: str
-    resources: tuple[OfferedResource, ...] = ()
-    templates: tuple[OfferedTemplate, ...] = ()
-    prompts: tuple[OfferedPrompt, ...] = ()
+    resources: tuple[McpResource, ...] = ()
+    templates: tuple[McpResourceTemplate, ...] = ()
+    prompts: tuple[McpPrompt, ...] = ()

@@ -5,7 +5,7 @@ from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)
-class LogLine:
+class McpLogLine:
     """One line, when it came, and how grave the server says it is; what comes from the error stream says nothing."""
 
     at: datetime

@@ -3,20 +3,20 @@
 import re
 from collections.abc import Sequence
 
-KEY_BEGINNINGS = r"sk-|gh[a-z]_|github_pat_|glpat-|xox[a-z]-|AKIA|AIza|eyJ|hf_"
+KNOWN_KEY_PREFIXES = r"sk-|gh[a-z]_|github_pat_|glpat-|xox[a-z]-|AKIA|AIza|eyJ|hf_"
 """Part of a regular expression."""
 
-_OPTION = re.compile(r"--?[\w-]*(?:key|token|secret|password|passwd|auth(?!or))[\w-]*", re.IGNORECASE)
+_SECRET_OPTION = re.compile(r"--?[\w-]*(?:key|token|secret|password|passwd|auth(?!or))[\w-]*", re.IGNORECASE)
 
 
-def option_with_secret(arguments: Sequence[str]) -> str | None:
+def find_option_with_secret(arguments: Sequence[str]) -> str | None:
     """The first option of a program that is given a secret in clear; a variable of a shell is none."""
     before = ""
     for each in arguments:
         option, _, value = each.partition("=")
-        if _OPTION.fullmatch(option) and value and not value.startswith("$"):
+        if _SECRET_OPTION.fullmatch(option) and value and not value.startswith("$"):
             return option
-        if _OPTION.fullmatch(before) and each and not each.startswith(("-", "$")):
+        if _SECRET_OPTION.fullmatch(before) and each and not each.startswith(("-", "$")):
             return before
         before = each
     return None

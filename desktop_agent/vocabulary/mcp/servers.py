@@ -10,11 +10,11 @@ CLIENT_SECRET = "client secret"  # noqa: S105 - its name
 """No variable and no header can have this name."""
 
 
-class _Kept(BaseModel):
+class _SavedModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class StdioConnection(_Kept):
+class StdioConnection(_SavedModel):
     """A program of this machine. `secret_env` names variables whose values lie in the keyring."""
 
     type: Literal["stdio"] = "stdio"
@@ -24,7 +24,7 @@ class StdioConnection(_Kept):
     secret_env: tuple[str, ...] = ()
 
 
-class HttpConnection(_Kept):
+class HttpConnection(_SavedModel):
     """A server somewhere else. `headers` are names; their values lie in the keyring.
 
     `sign_in`: the person signs in there with the browser (OAuth), and what comes of it lies in the keyring. `client_id`
@@ -39,7 +39,7 @@ class HttpConnection(_Kept):
     client_id: str = Field(default="", max_length=500)
 
 
-class McpServer(_Kept):
+class McpServer(_SavedModel):
     """One server. Its tools are named after `id`.
 
     `trusted`: what it says about its tools is believed, so that one that only reads is not asked about. `effects` are
@@ -59,12 +59,12 @@ class McpServer(_Kept):
     off_tools: frozenset[str] = frozenset()
     connection: Annotated[StdioConnection | HttpConnection, Field(discriminator="type")]
 
-    def word_about(self, tool: str, digest: str) -> ToolClass | None:
+    def tool_class_override(self, tool: str, digest: str) -> ToolClass | None:
         """What the person said of the tool that this is. A restriction holds whatever becomes of the tool."""
         said = self.classes.get(tool)
         return None if said is ToolClass.READ_ONLY and self.chosen_for.get(tool) != digest else said
 
-    def with_word(self, tool: str, digest: str, said: ToolClass | None) -> "McpServer":
+    def with_tool_class_override(self, tool: str, digest: str, said: ToolClass | None) -> "McpServer":
         """The same with this word about the tool that has this digest now; None: the server's counts."""
         classes = {name: each for name, each in self.classes.items() if name != tool}
         chosen_for = {name: each for name, each in self.chosen_for.items() if name != tool}
@@ -79,7 +79,7 @@ class McpServer(_Kept):
         return connection.secret_env if isinstance(connection, StdioConnection) else connection.headers
 
     @property
-    def kept_names(self) -> tuple[str, ...]:
+    def all_secret_names(self) -> tuple[str, ...]:
         """Of all that lies in the keyring, but for the sign-in."""
         connection = self.connection
         is_known = isinstance(connection, HttpConnection) and connection.client_id
@@ -90,6 +90,6 @@ class McpServer(_Kept):
         return f"mcp/{self.id}/{name}"
 
     @property
-    def sign_in_name(self) -> str:
+    def sign_in_keyring_name(self) -> str:
         """Under what the tokens of a sign-in lie there: no variable and no header has such a name."""
         return f"mcp/{self.id}/ sign-in"

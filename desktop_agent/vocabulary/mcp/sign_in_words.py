@@ -4,15 +4,15 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class PageWords:
+class SignInPageTexts:
     """Each is a page of its own, in `language` (BCP 47)."""
 
     done: str = "You can close this page and go back to Desktop Agent."
     refused: str = "The sign-in was refused. You can close this page and go back to Desktop Agent."
-    over: str = "This sign-in is over."
-    no_answer: str = "This is no answer to a sign-in."
-    nothing: str = "There is nothing here."
+    finished: str = "This sign-in is over."
+    invalid_response: str = "This is no answer to a sign-in."
+    not_found: str = "There is nothing here."
     language: str = "en"
 
 
-ENGLISH = PageWords()
+ENGLISH_PAGE_TEXTS = SignInPageTexts()

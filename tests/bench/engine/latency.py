@@ -12,7 +12,7 @@ from typing import Any, Self
 from desktop_agent.providers.connect import make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.storage.store import Store
-from desktop_agent.storage.worker import Worker
+from desktop_agent.storage.worker import WorkerThread
 from tests.bench.engine.calling_server import served
 from tests.bench.engine.sessions import Noting, kept, say, set_up
 
@@ -61,7 +61,7 @@ class _OneCommit:
 
     def __enter__(self) -> Self:
         self._folder = TemporaryDirectory(prefix="bench-commit-")
-        self._worker = Worker("commit")
+        self._worker = WorkerThread("commit")
         self._worker.submit(self._open).result()
         return self
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from desktop_agent.engine.ledger import Ledger
+from desktop_agent.engine.ledger import JournalQueue
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_parts.setup import SessionSetup
-from desktop_agent.engine.unkept import unkept_session
-from desktop_agent.engine.writer import Writer
+from desktop_agent.engine.unkept import in_memory_session
+from desktop_agent.engine.writer import SessionWriter
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
@@ -81,7 +81,7 @@ async def kept(setup: SessionSetup, messages: Sequence[Message] = ()) -> AsyncIt
         try:
             record = await store.create_conversation(title="measured", model=MODEL)
             await store.commit(record.id, *messages)
-            session = Session(Writer(Ledger(store, record, is_new=False), messages), setup)
+            session = Session(SessionWriter(JournalQueue(store, record, is_new=False), messages), setup)
             yield session
             await session.close()
         finally:
@@ -91,7 +91,7 @@ async def kept(setup: SessionSetup, messages: Sequence[Message] = ()) -> AsyncIt
 @asynccontextmanager
 async def unkept(setup: SessionSetup, messages: Sequence[Message] = ()) -> AsyncIterator[Session]:
     """A session that keeps nothing."""
-    session = unkept_session(setup, model=MODEL, messages=messages)
+    session = in_memory_session(setup, model=MODEL, messages=messages)
     yield session
     await session.close()
 

@@ -18,7 +18,7 @@ from tests.bench.transcript.sides import Ours, Sides, both_sides
 from tests.bench.transcript.streaming import Spent, compared, driven, filled, memory_mb, warm_up
 from tests.bench.transcript.texts import frames_of
 from tests.bench.transcript.window import Window
-from ui.transcript.surface.screen import Screen
+from ui.transcript.surface.screen import RowViewport
 
 ROUNDS = 5
 SECONDS = 4.0
@@ -91,7 +91,7 @@ def _walked(window: Window, shown: Ours) -> dict[str, Any]:
     """To the start, some pages down, to the end; `walk_blank` counts the paintings in which something was missing."""
     window.calm()
     blank: list[str] = []
-    window.hears = lambda: blank.extend(islice(missing(shown.view.surface), 1))
+    window.hears = lambda: blank.extend(islice(missing(shown.view.row_viewport), 1))
     for key in (Qt.Key.Key_Home, *[Qt.Key.Key_PageDown] * _PAGES, Qt.Key.Key_End):
         window.drive(_once(partial(press, shown.view, key)))
     window.hears = lambda: None
@@ -100,15 +100,15 @@ def _walked(window: Window, shown: Ours) -> dict[str, Any]:
     return figures | {"walk_blank": len(blank), "walk_blank_in": ", ".join(sorted(set(blank)))}
 
 
-def missing(screen: Screen) -> Iterator[str]:
+def missing(screen: RowViewport) -> Iterator[str]:
     """The kinds of the blocks that reach into the screen and are not laid out, once all of it is said to be there."""
     rows = screen.rows
-    if rows.has_unread_in_view():
+    if rows.has_lazy_sections_in_view():
         return
     top = rows.top
     for _, row, y in rows.between(top, top + rows.view):
         for index in range(row.block_at(top - y), len(row.blocks)):
             if y + row.block_top(index) >= top + rows.view:
                 break
-            if not row.blocks[index].laid and row.block_box(index).height() > 0:
+            if not row.blocks[index].is_laid_out and row.block_box(index).height() > 0:
                 yield type(row.blocks[index]).__name__

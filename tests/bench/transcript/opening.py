@@ -163,7 +163,7 @@ def _jumps(window: Window, shown: Ours) -> dict[str, float]:
     for _ in range(3):
         for name, (key, modifiers) in keys.items():
             times[name].append(_painted_after(window, partial(press, shown.view, key, modifiers)))
-        shown.view.surface.selection.clear()
+        shown.view.row_viewport.selection.clear()
     return {name: round(max(found), 1) for name, found in times.items()}
 
 

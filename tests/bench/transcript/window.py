@@ -10,7 +10,7 @@ from PySide6.QtCore import QEvent, QEventLoop, Qt, QTimer
 from PySide6.QtWidgets import QApplication, QMainWindow, QWidget
 
 from tests.bench.transcript.watchdog import Watchdog
-from ui.look.style import Style
+from ui.look.style import ThemeApplier
 from ui.look.theme import ThemeSource
 
 SIZE = (900, 800)
@@ -30,7 +30,7 @@ class Window(QMainWindow):
         self.hears: Callable[[], None] = lambda: None
         self.paintings = 0
         self.painted_at = 0.0
-        self._style = Style(application(), self.themes, self)
+        self._style = ThemeApplier(application(), self.themes, self)
         self.resize(*SIZE)
         self.setCentralWidget(QWidget())
         self.show()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from desktop_agent.agent.conduct.guards import Guards
-from desktop_agent.conversation.compacted import as_sent
+from desktop_agent.conversation.compacted import compacted_view
 from desktop_agent.faces.client import Client
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.decorator import tool as made_tool
@@ -120,7 +120,7 @@ async def test_never_two_ends_by_timing__whenever_stop_comes(how: str) -> None:
                 asking = asyncio.create_task(client.send("hi"))
             else:
                 asking = asyncio.create_task(listed(client.stream("hi")))
-            while client._conversing.run is None:
+            while client._conversation.run is None:
                 await asyncio.sleep(0)
             for _ in range(ticks):
                 await asyncio.sleep(0)
@@ -234,7 +234,7 @@ async def test_never_cut_between_call_and_result__however_much_is_summarised() -
     assert calls == results
     history = [message for n in range(3) for message in grouped(n)]
     cut = Message(role=Role.SYSTEM, blocks=(Summary(text="s", first_kept_id=history[5].id),))
-    assert history[4] in as_sent([*history, cut])
+    assert history[4] in compacted_view([*history, cut])
 
 
 async def test_never_an_old_stream_after_clearing__the_connection_is_closed_first() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.permissions.approvals import AnswerStatus
-from desktop_agent.permissions.rule_words import in_words
+from desktop_agent.permissions.rule_words import describe_rule
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
 from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, DEFAULT_MODE, PLAN_MODE, Mode
@@ -67,7 +67,7 @@ async def test_approval__always_for_a_pattern_that_was_shown_before(tmp_path: Pa
         card = one(session.approvals.open_approvals)
         shown = next(each for each in card.proposals if each.scope is RuleScope.WORKSPACE)
         assert shown.pattern == PathPattern(prefix=str(tmp_path / "work"))
-        assert str(tmp_path / "work") in str(in_words(shown))
+        assert str(tmp_path / "work") in str(describe_rule(shown))
         with pytest.raises(WrongUse):
             session.approvals.answer(card.approval_id, AllowAlways(rule_id="never shown"))
         session.approvals.answer(card.approval_id, AllowAlways(rule_id=shown.id))
@@ -75,7 +75,7 @@ async def test_approval__always_for_a_pattern_that_was_shown_before(tmp_path: Pa
         assert one(session.approvals.open_approvals).tool_use.id == "3"  # what a program runs by itself
         session.approvals.answer(session.approvals.open_approvals[0].approval_id, Deny())
         await stage.idle()
-        assert [each.id for each in session.standing.rules] == [shown.id]
+        assert [each.id for each in session.permission_policy.rules] == [shown.id]
         assert sorted(path.name for path in (tmp_path / "work").rglob("*.txt")) == ["a.txt", "b.txt"]
         await session.close()
         assert [each.id for each in await stage.shaky.store.rules.all()] == [shown.id]

@@ -10,7 +10,7 @@ from desktop_agent.agent.conduct.ask_user import ask_user
 from desktop_agent.agent.conduct.guards import Guards
 from desktop_agent.agent.conduct.prompt_policies import PromptPolicies
 from desktop_agent.agent.conduct.questions import QuestionBroker
-from desktop_agent.engine.reopening import reopened
+from desktop_agent.engine.reopening import reopen_session
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.blocks import Outcome, Text, ToolUse
 from desktop_agent.vocabulary.conduct.guards import (
@@ -66,7 +66,7 @@ async def test_prompt_policies__lower_precedence_goes_first_and_scopes_last_as_t
         texts = [request.config.system_prompt for request in stage.provider.requests]
         assert texts == ["Once.\n\nMid.\n\nLast.", "Mid.\n\nLast.", "Mid.\n\nLast."]
         await stage.session.close()
-        again = await reopened(stage.shaky.store, stage.session.record.id, stage.session._setup)
+        again = await reopen_session(stage.shaky.store, stage.session.record.id, stage.session._setup)
         assert [policy.id for policy in again.policies.list()] == ["last"]  # only what is persistent is kept
         await again.close()
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.permissions.gate import Refused
-from desktop_agent.permissions.standing import Standing
+from desktop_agent.permissions.gate import Denied
+from desktop_agent.permissions.standing import PermissionPolicy
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
 from desktop_agent.vocabulary.conduct.interrupts import StopTurn
@@ -51,7 +51,7 @@ async def test_crash__what_was_awaiting_is_shown_again(tmp_path: Path) -> None:
         await waiting(dead)
         card = one(dead.session.approvals.open_approvals).approval_id
         async with machine.after(dead, DONE) as (stage, session):
-            assert session.resumable
+            assert session.can_resume
             session.resume()
             await waiting(stage)
             assert one(session.approvals.open_approvals).approval_id == card
@@ -186,9 +186,9 @@ async def test_delegation__one_without_tools_that_asks_for_one_gets_a_typed_erro
 
 async def test_delegation__never_widens_what_may_run() -> None:
     everything = Rule(effect=RuleEffect.DENY, tool="act", scope=RuleScope.ALWAYS)
-    above = Standing((everything,))
+    above = PermissionPolicy((everything,))
     below = above.nested(rules=(Rule(effect=RuleEffect.ALLOW, tool="*", scope=RuleScope.ALWAYS),))
-    assert isinstance(await below.verdict(call("1", "act"), ACT), Refused)
+    assert isinstance(await below.verdict(call("1", "act"), ACT), Denied)
     team = Team(
         Turn(ask("1")), DONE, specialists=(specialist(tools=("act", "missing"), mode="accept-edits"),),
         plays={"researcher": (Turn(call("9", "act")), DONE)}, tools=(ACT,),

@@ -12,11 +12,11 @@ import pytest
 
 from desktop_agent.conversation.items import NoticeItem
 from desktop_agent.engine.session_parts.setup import SessionSetup
-from desktop_agent.engine.unkept import unkept_session
+from desktop_agent.engine.unkept import in_memory_session
 from desktop_agent.faces.client import Client
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.tools.decorator import tool as made_tool
-from desktop_agent.tools.processes.running import Ending, run_process
+from desktop_agent.tools.processes.running import Termination, run_process
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
 from desktop_agent.vocabulary.conduct.interrupts import StopSession, StopTool, StopTurn
@@ -169,7 +169,7 @@ time.sleep(60)
 """
 
 
-QUICK = Ending(grace=0.2)
+QUICK = Termination(grace=0.2)
 
 
 async def test_interrupt__kills_the_whole_tree_of_a_program(tmp_path: Path) -> None:
@@ -319,7 +319,7 @@ async def test_limits__waiting_for_an_answer_takes_none_either() -> None:
         open_provider=provide, read_picture=provide, tools_for=lambda _: ToolRegistry(),
         config_for=lambda _: ProviderConfig(), limits=lambda: Limits(seconds=0.15), questions=True,
     )  # fmt: skip
-    session = unkept_session(setup, model="m")
+    session = in_memory_session(setup, model="m")
     session.send(Message.user("go"))
     await until(lambda: session.questions.open_questions)
     await asyncio.sleep(0.3)
@@ -333,12 +333,12 @@ async def test_limits__waiting_for_an_answer_takes_none_either() -> None:
 
 async def test_limits__continue_is_offered_and_goes_on(tmp_path: Path) -> None:
     async with on_disk(tmp_path, Turn(call("1", "look")), Turn(call("2", "look", "b")), DONE, tools=(LOOK,)) as stage:
-        stage.iterations = 1
+        stage.guard_iterations = 1
         await stage.say()
         notices = only(stage.session.transcript, NoticeItem)
         assert [notice.action for notice in notices] == [RemedyAction.CONTINUE]
-        stage.iterations = 9
-        stage.session.go_on()
+        stage.guard_iterations = 9
+        stage.session.continue_run()
         await stage.idle()
         assert [each.reason for each in stage.of(RunFinished)] == [RunEnd.LIMIT, RunEnd.COMPLETED]
         assert stage.session.history[-1].text == "Done."

@@ -72,7 +72,7 @@ async def test_one_owner__a_conversation_is_taken_before_it_can_be_found(ask: As
     session = engine.new_session()
     session.change_record(title="begun")
     session._writer.add(Message.user("go"))
-    await session.settle()
+    await session.flush()
     other = await Engine.open(ask.folder)
     with pytest.raises(ConversationInUse, match=rf"the window \(process {os.getpid()}\)"):
         await other.session(session.record.id)
@@ -158,7 +158,7 @@ async def test_one_owner__who_finds_another_writer_stops_writing_and_says_so_and
         session.subscribe(on_event=heard.append)
         session.send(Message.user("go"))
         await asyncio.wait_for(server.asked.wait(), PATIENCE)
-        await session.settle()
+        await session.flush()
         run_id, seq = next((each.run_id, each.seq) for each in heard if isinstance(each.event, RunStarted))
         id_ = session.record.id
         # Somebody without locks wrote on in this very run.
@@ -176,7 +176,7 @@ async def test_one_owner__who_finds_another_writer_stops_writing_and_says_so_and
         assert WrittenElsewhere.kind in {each.kind for each in errors}
         assert session.is_closed
         with pytest.raises(WrittenElsewhere):
-            await session.settle()
+            await session.flush()
         with pytest.raises(WrongUse):
             session.send(Message.user("more"))
         assert len((await engine.store.load(id_)).messages) == 1
@@ -189,17 +189,17 @@ async def test_one_owner__who_finds_another_writer_stops_writing_and_says_so_and
 
 
 async def test_one_owner__what_nobody_looks_at_any_more_is_let_go_when_it_is_at_rest(ask: Asker, monkeypatch) -> None:
-    monkeypatch.setattr(leaving, "LINGERS", 0.01)
+    monkeypatch.setattr(leaving, "LINGER_SECONDS", 0.01)
     gate = asyncio.Event()
     async with Loopback(held("half", gate), says("more")) as server:
         engine = await Engine.open(ask.folder, RunDefaults(program="window", endpoint=_endpoint(server), model="m"))
         session = engine.new_session()
         session.send(Message.user("go"))
         await asyncio.wait_for(server.asked.wait(), PATIENCE)
-        await session.settle()
-        engine.leave(session)
+        await session.flush()
+        engine.release_session(session)
         assert await engine.session(session.record.id) is session
-        engine.leave(session)
+        engine.release_session(session)
         refused = await ask.child("--continue", session.record.id, "and now?", server=server)
         assert refused.code == 1
         assert session.working
@@ -228,18 +228,18 @@ async def test_one_owner__what_dead_processes_left_is_found_without_opening_it(a
         async with asyncio.timeout(PATIENCE):
             while not waits.approvals.open_approvals or len(server.requests) < 2 or reads.is_new:
                 await asyncio.sleep(0.02)
-            while len(await dead.store.open_runs()) < 2:
+            while len(await dead.store.find_interrupted_runs()) < 2:
                 await asyncio.sleep(0.02)
-        await waits.settle()
+        await waits.flush()
         alive = await Engine.open(ask.folder, RunDefaults(program="window"))
-        assert await alive.left_open() == ()
+        assert await alive.interrupted_conversations() == ()
         # As when their process dies: the locks are gone, the runs have no end.
         await dead._locks.close()
-        found = {each.conversation_id: each.waits for each in await alive.left_open()}
+        found = {each.conversation_id: each.waits_for_approval for each in await alive.interrupted_conversations()}
         assert found == {waits.record.id: True, reads.record.id: False}
         again = dead._locks.lock(waits.record.id)
         await again.acquire()
-        assert waits.record.id not in {each.conversation_id for each in await alive.left_open()}
+        assert waits.record.id not in {each.conversation_id for each in await alive.interrupted_conversations()}
         await alive.close()
         await again.release()
         gate.set()

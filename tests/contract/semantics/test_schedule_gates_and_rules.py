@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.permissions.gate import Allowed, Ask, Refused
-from desktop_agent.permissions.standing import NamePolicy, Standing
+from desktop_agent.permissions.gate import Allowed, Ask, Denied
+from desktop_agent.permissions.standing import PermissionPolicy, ToolNamePolicy
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.tool import AnyTool, Tool
 from desktop_agent.vocabulary.blocks import Outcome, Text, ToolUse
@@ -101,7 +101,9 @@ async def test_schedule__an_agent_that_calls_agents_never_waits_for_a_slot_of_it
     assert team.memory.outcomes == [Outcome.SUCCEEDED] * count
 
 
-async def gated(tmp_path: Path, *names: str, policy: NamePolicy, rules: tuple[Rule, ...] = ()) -> tuple[Any, list[str]]:
+async def gated(
+    tmp_path: Path, *names: str, policy: ToolNamePolicy, rules: tuple[Rule, ...] = ()
+) -> tuple[Any, list[str]]:
     async def look(moment: PreToolUse) -> None:
         heard.append(moment.name)
 
@@ -118,7 +120,7 @@ async def gated(tmp_path: Path, *names: str, policy: NamePolicy, rules: tuple[Ru
 async def test_gates__name_then_registry_then_hooks_then_rules_then_mode(tmp_path: Path) -> None:
     outcomes, heard = await gated(
         tmp_path, "look", "nobody", "forbidden", "act",
-        policy=NamePolicy(denied=frozenset({"forbidden"})),
+        policy=ToolNamePolicy(denied=frozenset({"forbidden"})),
         rules=(Rule(effect=DENY, tool="look", scope=RuleScope.ALWAYS),),
     )  # fmt: skip
     assert heard == ["look", "act"]  # no hook hears of a name that is forbidden, or that nobody has
@@ -214,11 +216,11 @@ FAR = open_tool((Effect.WRITE, Effect.EXECUTE, Effect.NETWORK))
 READS = open_tool((Effect.READ,), tool_class=ToolClass.READ_ONLY)
 
 
-async def verdict(*rules: Rule, about: AnyTool = FAR, standing: Standing | None = None, **subjects: Any) -> str:
+async def verdict(*rules: Rule, about: AnyTool = FAR, standing: PermissionPolicy | None = None, **subjects: Any) -> str:
     arguments = {name: [value] for name, value in subjects.items()}
-    standing = standing or Standing(rules, conversation_id="here", workspace="/ws")
+    standing = standing or PermissionPolicy(rules, conversation_id="here", workspace="/ws")
     found = await standing.verdict(ToolUse(id="1", name="act", input=arguments), about)
-    return {Allowed: "allow", Ask: "ask", Refused: "deny"}[type(found)]
+    return {Allowed: "allow", Ask: "ask", Denied: "deny"}[type(found)]
 
 
 @pytest.mark.parametrize(
@@ -306,7 +308,7 @@ async def test_rules__a_decision_about_this_call_is_no_rule() -> None:
 @pytest.mark.parametrize("parent", ["allow", "ask", "deny"])
 @pytest.mark.parametrize("child", ["allow", "ask", "deny"])
 async def test_rules__below_parent_and_child_must_both_allow(parent: str, child: str) -> None:
-    above = Standing((rule(RuleEffect(parent)),))
+    above = PermissionPolicy((rule(RuleEffect(parent)),))
     below = above.nested(rules=(rule(RuleEffect(child)),))
     strictest = min(parent, child, key=["deny", "ask", "allow"].index)
     assert await verdict(standing=below) == strictest

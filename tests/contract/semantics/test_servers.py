@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.agent.retry import LONGEST_HINT, RetryPolicy
-from desktop_agent.conversation.compacted import as_sent
+from desktop_agent.agent.retry import MAX_RETRY_AFTER, RetryPolicy
+from desktop_agent.conversation.compacted import compacted_view
 from desktop_agent.conversation.items import NoticeItem
 from desktop_agent.faces.client import Client
 from desktop_agent.faces.provider_face import Provider
 from desktop_agent.providers.dialects.openai_responses.items import Recipient
-from desktop_agent.providers.dialects.openai_responses.request import body_for
+from desktop_agent.providers.dialects.openai_responses.request import build_body
 from desktop_agent.providers.dialects.servers import FAMILIES
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.providers.transport.failures import from_answer
+from desktop_agent.providers.transport.failures import error_from_status
 from desktop_agent.tools.decorator import tool as made_tool
 from desktop_agent.vocabulary.blocks import Summary, Text, Thinking, ToolUse
 from desktop_agent.vocabulary.endpoints import Dialect
@@ -55,7 +55,7 @@ async def add(a: int, b: int) -> str:
 
 def refused(status: int, kind: str = "", headers: dict[str, str] | None = None) -> Any:
     body = json.dumps({"error": {"type": kind, "message": "whatever it says: please retry, do not retry"}})
-    return from_answer(status, headers or {}, body.encode())
+    return error_from_status(status, headers or {}, body.encode())
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
@@ -71,13 +71,13 @@ def test_retry__these_are_not_whatever_their_text_says(status: int) -> None:
 
 
 def test_retry__waits_grow_vary_and_honour_the_servers_hint() -> None:
-    policy = RetryPolicy(attempts=9, first_delay=1.0, longest_delay=8.0)
+    policy = RetryPolicy(attempts=9, first_delay=1.0, max_delay=8.0)
     for attempt, ceiling in enumerate((1, 2, 4, 8, 8), start=1):
         delays = {policy.delay(Overloaded("busy"), attempt) or 0.0 for _ in range(50)}
         assert len(delays) > 1
         assert ceiling * 0.5 <= min(delays) <= max(delays) <= ceiling
     assert policy.delay(RateLimited("slow", retry_after=17), 1) == 17
-    assert policy.delay(RateLimited("slow", retry_after=LONGEST_HINT + 1), 1) is None
+    assert policy.delay(RateLimited("slow", retry_after=MAX_RETRY_AFTER + 1), 1) is None
     assert policy.delay(Overloaded("busy"), 9) is None
 
 
@@ -236,7 +236,7 @@ async def test_prompt_caching__openai_gets_a_key_that_stays_the_same_in_a_conver
             for prompt in ("one", "two"):
                 await client.complete(prompt)
     recipient = Recipient(FAMILIES["openai"], "account")
-    bodies = [body_for(request, recipient, Capabilities(), frozenset()) for request in script.requests]
+    bodies = [build_body(request, recipient, Capabilities(), frozenset()) for request in script.requests]
     keys = [body.fields.get("prompt_cache_key") for body in bodies]
     assert keys[0] == keys[1] != keys[2] == keys[3]
     assert all(keys)
@@ -309,7 +309,7 @@ async def test_compaction__never_splits_thinking_calls_and_results() -> None:
     history = [message for number in range(4) for message in group(number)]
     for first_kept in history:
         summary = Message(role=Role.SYSTEM, blocks=(Summary(text="In short.", first_kept_id=first_kept.id),))
-        sent = as_sent([*history, summary, Message.user("now")])
+        sent = compacted_view([*history, summary, Message.user("now")])
         calls = [use.id for message in sent for use in message.tool_uses]
         results = [block.tool_use_id for message in sent if message.role is Role.TOOL for block in message.blocks]
         assert calls == results

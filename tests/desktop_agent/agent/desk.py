@@ -10,9 +10,9 @@ from desktop_agent.agent.conduct.mode_switch import ModeSwitch
 from desktop_agent.agent.request import RunSettings
 from desktop_agent.agent.retry import RetryPolicy
 from desktop_agent.agent.run import Run
-from desktop_agent.agent.surroundings import Surroundings
+from desktop_agent.agent.surroundings import RunContext
 from desktop_agent.permissions.approvals import ApprovalBroker
-from desktop_agent.permissions.standing import Standing
+from desktop_agent.permissions.standing import PermissionPolicy
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
@@ -23,7 +23,7 @@ from desktop_agent.vocabulary.engine_events import Event, RunEnd, RunFinished
 from desktop_agent.vocabulary.errors import StorageFailed
 from desktop_agent.vocabulary.images import StoredSource
 from desktop_agent.vocabulary.messages import Message, new_id
-from desktop_agent.vocabulary.requests import ModelInfo, PictureLimits
+from desktop_agent.vocabulary.requests import ImageLimits, ModelInfo
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 from tests.frame.patience import PATIENCE
 
@@ -117,7 +117,7 @@ class Desk:
         *turns: Turn,
         tools: tuple[Tool[Words], ...] = (),
         iterations: int = 50,
-        pictures: PictureLimits | None = None,
+        pictures: ImageLimits | None = None,
         models: tuple[ModelInfo, ...] = (),
         limits: Limits | None = None,
         manual: bool = False,
@@ -126,17 +126,17 @@ class Desk:
         self.provider = ScriptedProvider(*turns, models=models, pictures=pictures)
         self.memory = Memory(Message.user("go"))
         self.approvals = ApprovalBroker()
-        self.standing = Standing()
+        self.standing = PermissionPolicy()
         self.modes = ModeSwitch(self.standing, tell=self.memory.emit)
-        self.around = Surroundings(
+        self.around = RunContext(
             open_provider=self._open,
             recorder=self.memory,
             tools=ToolRegistry(tools),
             approvals=self.approvals,
-            standing=self.standing,
+            permission_policy=self.standing,
             modes=self.modes,
             read_picture=self._picture,
-            retry=RetryPolicy(first_delay=0.001, longest_delay=0.001),
+            retry=RetryPolicy(first_delay=0.001, max_delay=0.001),
             **around,
         )
         self.settings = RunSettings(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from desktop_agent.agent.answer_size import AnswerSize, AnswerTooLong, NoJson
+from desktop_agent.agent.answer_size import AnswerSize, AnswerTooLong, NotJson
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.provider_events import ContentDelta, Done, TextClosed, ToolArgsDelta
 
@@ -38,7 +38,7 @@ def test_a_value_however_deep_is_looked_at_to_its_end_and_refused() -> None:
     value: object = "x"
     for _ in range(100_000):
         value = [value]
-    with pytest.raises(NoJson, match="100002 deep"):
+    with pytest.raises(NotJson, match="100002 deep"):
         AnswerSize(1_000_000).add(TextClosed(provider="p", metadata={"value": value}))
 
 

@@ -18,8 +18,8 @@ STARTED = AnswerStarted(Origin(provider="p"))
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hearing, "FIRST_WORD_AFTER", 0.02)
-    monkeypatch.setattr(hearing, "NEXT_WORD_AFTER", 0.01)
+    monkeypatch.setattr(hearing, "FIRST_NOTICE_AFTER", 0.02)
+    monkeypatch.setattr(hearing, "NOTICE_INTERVAL", 0.01)
 
 
 async def until(holds: Callable[[], bool]) -> None:

@@ -30,8 +30,8 @@ def used(tokens: int | None = None, cost: float | None = None) -> Usage:
 @pytest.mark.parametrize(
     ("limits", "use", "which"),
     [
-        (Limits(turns=2), lambda budget: budget.take_turn(), "turns"),
-        (Limits(tool_iterations=2), lambda budget: budget.take_round(), "tool rounds"),
+        (Limits(turns=2), lambda budget: budget.count_turn(), "turns"),
+        (Limits(tool_iterations=2), lambda budget: budget.count_tool_batch(), "tool rounds"),
         (Limits(tokens=20), lambda budget: budget.add_usage(used(10)), "tokens"),
         (Limits(cost=0.5), lambda budget: budget.add_usage(used(cost=0.25)), "cost"),
         (Limits(characters=8), lambda budget: budget.add_characters(4), "what one run may pile up in memory"),
@@ -39,11 +39,11 @@ def used(tokens: int | None = None, cost: float | None = None) -> Usage:
 )
 def test_each_limit_is_reached_at_its_number_and_not_before(limits: Limits, use, which: str) -> None:
     budget = Budget(limits)
-    assert budget.exceeded is None
+    assert budget.exceeded_limit is None
     use(budget)
-    assert budget.exceeded is None
+    assert budget.exceeded_limit is None
     use(budget)
-    assert budget.exceeded == which
+    assert budget.exceeded_limit == which
 
 
 def test_unknown_usage_counts_as_nothing_and_parts_stand_in_for_the_total() -> None:
@@ -61,13 +61,13 @@ def test_time_stands_still_while_a_person_is_waited_for_here_or_below(monkeypatc
     below = budget.nested(Limits(), 0.5)
     clock.now += 4
     assert (budget.seconds_left, below.seconds_left) == (6, 6)
-    with budget.pausing(), below.pausing():
+    with budget.paused(), below.paused():
         clock.now += 100
         assert budget.seconds_left == 6
     clock.now += 1
     assert (budget.seconds_left, below.seconds_left) == (5, 5)
     clock.now += 60
-    assert (budget.exceeded, below.exceeded) == ("time", "time")
+    assert (budget.exceeded_limit, below.exceeded_limit) == ("time", "time")
 
 
 def test_a_specialist_has_its_share_of_what_is_left_and_uses_up_its_parents_too() -> None:
@@ -76,36 +76,36 @@ def test_a_specialist_has_its_share_of_what_is_left_and_uses_up_its_parents_too(
     below = root.nested(Limits(tokens=1000, depth=3), 0.5)
     assert (below.depth, below.tokens_left, below.cost_left, below.limits.depth) == (1, 40, 0.75, 2)
     below.add_usage(used(40))
-    assert below.exceeded == "tokens"
-    assert (root.exceeded, root.tokens_left) == (None, 40)
+    assert below.exceeded_limit == "tokens"
+    assert (root.exceeded_limit, root.tokens_left) == (None, 40)
     below.add_usage(used(40))
-    assert root.exceeded == "tokens"
+    assert root.exceeded_limit == "tokens"
     own = Budget(Limits(turns=1)).nested(Limits(), 1)
-    own.take_turn()
-    assert own.exceeded is None, "the turns of a run are its own"
+    own.count_turn()
+    assert own.exceeded_limit is None, "the turns of a run are its own"
 
 
 def test_what_the_parent_has_used_up_ends_its_specialists() -> None:
     root = Budget(Limits(cost=1.0))
     below = root.nested(Limits(), 1.0).nested(Limits(), 1.0)
-    assert below.exceeded is None
+    assert below.exceeded_limit is None
     root.add_usage(used(cost=1.0))
-    assert below.exceeded == "cost"
+    assert below.exceeded_limit == "cost"
 
 
 def test_a_share_of_nothing_is_nothing() -> None:
     root = Budget(Limits(tokens=1))
     root.add_usage(used(1))
-    assert root.nested(Limits(), 1.0).exceeded == "tokens"
+    assert root.nested(Limits(), 1.0).exceeded_limit == "tokens"
 
 
 def test_what_is_piled_up_above_ends_a_specialist_too() -> None:
     root = Budget(Limits(characters=10_000))
     below = root.nested(Limits(), 1.0)
     below.add_characters(9_999)
-    assert (root.exceeded, below.exceeded) == (None, None)
+    assert (root.exceeded_limit, below.exceeded_limit) == (None, None)
     below.add_characters(1)
-    assert root.exceeded == below.exceeded == "what one run may pile up in memory"
+    assert root.exceeded_limit == below.exceeded_limit == "what one run may pile up in memory"
 
 
 def test_one_that_waits_for_a_person_does_not_stop_the_time_of_one_that_works(
@@ -114,14 +114,14 @@ def test_one_that_waits_for_a_person_does_not_stop_the_time_of_one_that_works(
     clock = Clock(monkeypatch)
     root = Budget(Limits(seconds=10))
     waits, works = root.nested(Limits(), 1.0), root.nested(Limits(), 1.0)
-    with root.pausing(), waits.pausing():
+    with root.paused(), waits.paused():
         clock.now += 4
         assert (root.seconds_left, works.seconds_left) == (6, 6)
-        with works.pausing():
+        with works.paused():
             clock.now += 100
             assert root.seconds_left == 6
         clock.now += 6
-        assert (root.exceeded, works.exceeded) == ("time", "time")
+        assert (root.exceeded_limit, works.exceeded_limit) == ("time", "time")
 
 
 async def test_a_run_below_is_over_with_the_call_that_made_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +132,7 @@ async def test_a_run_below_is_over_with_the_call_that_made_it(monkeypatch: pytes
         root.nested(Limits(), 1.0).nested(Limits(), 1.0)
         clock.now += 1
 
-    with root.pausing():
+    with root.paused():
         await asyncio.create_task(worked())
         await asyncio.sleep(0)
         clock.now += 100
@@ -164,12 +164,12 @@ async def test_time_of_a_run_stands_still_when_all_its_specialists_wait(beside: 
     await team.approvals_open()
     if beside:
         await reached.wait()
-        assert team.run._budget.works
+        assert team.run._budget.is_working
         may_end.set()
         while not any(finished.id == "looks" for finished in team.memory.of(ToolFinished)):
             await asyncio.sleep(0.001)
     await asyncio.sleep(0.01)
-    assert not team.run._budget.works
+    assert not team.run._budget.is_working
     team.decide(AllowOnce())
     assert await running is RunEnd.COMPLETED
-    assert team.run._budget.works
+    assert team.run._budget.is_working

@@ -2,7 +2,7 @@
 
 import pytest
 
-from desktop_agent.agent.turn import MOST_PAUSES
+from desktop_agent.agent.turn import MAX_PAUSES
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.blocks import Outcome, Text
 from desktop_agent.vocabulary.engine_events import LimitReached, RetryScheduled, RunEnd, ToolStarted, TurnStarted
@@ -43,15 +43,15 @@ async def test_where_it_came_from_and_what_was_adjusted_stay_with_the_answer() -
 
 @pytest.mark.parametrize("reason", [StopReason.PAUSE_TURN, StopReason.CONTINUATION])
 async def test_a_server_that_only_ever_pauses_is_not_asked_for_ever(reason: StopReason) -> None:
-    turns = [Turn(ContentDelta("…"), MessageDelta(reason), Done()) for _ in range(MOST_PAUSES + 1)]
+    turns = [Turn(ContentDelta("…"), MessageDelta(reason), Done()) for _ in range(MAX_PAUSES + 1)]
     desk = Desk(*turns, iterations=2)
     assert await desk.execute() is RunEnd.LIMIT
-    assert len(desk.provider.requests) == MOST_PAUSES + 1
+    assert len(desk.provider.requests) == MAX_PAUSES + 1
     assert "pauses" in desk.memory.of(LimitReached)[0].which
 
 
 async def test_pauses_are_no_tool_rounds_and_are_counted_in_a_row() -> None:
-    pauses = [Turn(ContentDelta("…"), PAUSE, Done()) for _ in range(MOST_PAUSES)]
+    pauses = [Turn(ContentDelta("…"), PAUSE, Done()) for _ in range(MAX_PAUSES)]
     look = tool("look", read_only=True)
     desk = Desk(*pauses, Turn(call("1", "look")), *pauses, Turn(ContentDelta("Done.")), tools=(look,), iterations=2)
     assert await desk.execute() is RunEnd.COMPLETED

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from PIL import Image as Pillow
 
-from desktop_agent.agent.pictures import Pictures, with_pictures
+from desktop_agent.agent.pictures import PictureSupport, prepare_pictures
 from desktop_agent.conversation.picture_fitting import PictureFitter
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.blocks import Image, Text, ToolResult
@@ -16,7 +16,7 @@ from desktop_agent.vocabulary.errors import AgentError, ImageRefused, ImagesNotS
 from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSource
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta, RequestAdjusted
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, PictureLimits
+from desktop_agent.vocabulary.requests import Capabilities, ImageLimits, ModelInfo
 from tests.desktop_agent.agent.desk import Desk
 
 
@@ -49,8 +49,8 @@ def pixels(block: Any) -> tuple[int, int]:
 
 async def worked(*messages: Message, fitter: PictureFitter | None = None, **limits: Any) -> tuple[list[Any], list[str]]:
     """All parts that are not the text of a prompt, and the reasons."""
-    pictures = Pictures(read, fitter or PictureFitter(), PictureLimits(**limits))
-    found, reasons = await with_pictures(messages, pictures)
+    pictures = PictureSupport(read, fitter or PictureFitter(), ImageLimits(**limits))
+    found, reasons = await prepare_pictures(messages, pictures)
     blocks = [block for message in found for block in message.blocks if block != Text(text="see")]
     parts = [part for block in blocks for part in (block.content if isinstance(block, ToolResult) else [block])]
     return parts, [str(reason) for reason in reasons]
@@ -103,7 +103,7 @@ async def test_a_picture_that_cannot_be_read_becomes_words_and_the_person_is_tol
     async def missing(_: StoredSource) -> bytes:
         raise error
 
-    (found,), (reason,) = await with_pictures([of(STORED)], Pictures(missing, PictureFitter(), PictureLimits()))
+    (found,), (reason,) = await prepare_pictures([of(STORED)], PictureSupport(missing, PictureFitter(), ImageLimits()))
     assert found.blocks[1] == Text(text=f"[{error}]")
     assert str(reason) == "It is gone."
 
@@ -119,13 +119,13 @@ async def test_what_an_earlier_model_saw_is_said_in_words_to_one_that_cannot_see
     remote = Image(source=UrlSource(url="https://pictures.example/x.png"))
     shot = Message.tool_results([ToolResult(tool_use_id="c", content=(STORED,))])
     words = Text(text="[The picture “cat.png” that stood here is not sent any more.]")
-    blind = Pictures(read, PictureFitter(), PictureLimits(), seen=False)
-    found, reasons = await with_pictures([of(STORED), Message.assistant("A cat."), of(), shot], blind)
+    blind = PictureSupport(read, PictureFitter(), ImageLimits(), model_reads_pictures=False)
+    found, reasons = await prepare_pictures([of(STORED), Message.assistant("A cat."), of(), shot], blind)
     assert found[0].blocks[1] == words
     assert found[3].blocks[0].content == (words,)  # type: ignore[union-attr]
     assert [str(reason) for reason in reasons] == ["Pictures from before are not sent: this model does not read them."]
     with pytest.raises(ImagesNotSupported):
-        await with_pictures([of(), of(STORED), shot], blind)
+        await prepare_pictures([of(), of(STORED), shot], blind)
     parts, _ = await worked(of(remote), of(), web_addresses=False)
     assert parts == [Text(text="[The picture that stood here is not sent any more.]")]
 
@@ -139,7 +139,7 @@ async def test_the_same_history_gives_the_same_bytes_turn_after_turn() -> None:
 
 
 async def test_the_turn_asks_the_provider_and_says_what_it_changed() -> None:
-    desk = Desk(Turn(ContentDelta("A cat.")), pictures=PictureLimits(max_edge=30))
+    desk = Desk(Turn(ContentDelta("A cat.")), pictures=ImageLimits(max_edge=30))
     desk.memory.messages = [of(INLINE)]
     assert await desk.execute() is RunEnd.COMPLETED
     assert pixels(desk.provider.requests[0].messages[0].blocks[1]) == (30, 20)
@@ -149,7 +149,7 @@ async def test_the_turn_asks_the_provider_and_says_what_it_changed() -> None:
 
 
 async def test_an_address_where_none_is_taken_fails_with_its_sentence() -> None:
-    desk = Desk(pictures=PictureLimits(web_addresses=False))
+    desk = Desk(pictures=ImageLimits(accepts_urls=False))
     desk.memory.messages = [Message.user_with_image("see", "https://pictures.example/x.png")]
     assert await desk.execute() is RunEnd.FAILED
     assert desk.memory.of(ErrorOccurred)[0].kind == "capability"

@@ -10,9 +10,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from desktop_agent.agent import request
 from desktop_agent.agent.pictures import count_pictures
-from desktop_agent.agent.request import Prepared, without_given_up
-from desktop_agent.conversation.compacted import as_sent
-from desktop_agent.conversation.repair import repaired
+from desktop_agent.agent.request import PreparedHistory, without_abandoned
+from desktop_agent.conversation.compacted import compacted_view
+from desktop_agent.conversation.repair import normalised_history
 from desktop_agent.vocabulary.blocks import Image, Json, Summary, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.images import UrlSource
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
@@ -23,7 +23,7 @@ PICTURE = Image(source=UrlSource(url="https://example.org/cat.png"))
 
 
 def plain(history: Sequence[Message]) -> list[Message]:
-    return without_given_up(as_sent(repaired(history)))
+    return without_abandoned(compacted_view(normalised_history(history)))
 
 
 def answer(calls: Sequence[str], text: str, state: MessageState, stop: StopReason | None) -> Message:
@@ -59,7 +59,7 @@ class OnePrepared(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.prepared = Prepared()
+        self.prepared_history = PreparedHistory()
         self.history: list[Message] = []
         self.serial = 0
 
@@ -100,7 +100,7 @@ class OnePrepared(RuleBasedStateMachine):
 
     @invariant()
     def it_reads_what_would_be_read_afresh(self) -> None:
-        read, places = self.prepared.of(tuple(self.history))
+        read, places = self.prepared_history.read(tuple(self.history))
         assert read == plain(self.history)
         assert places == count_pictures(read)
         assert list(places) == sorted(places)
@@ -136,56 +136,56 @@ def a_round(number: int) -> list[Message]:
 
 
 def test_what_was_read_before_is_not_gone_through_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    prepared, worked = Prepared(), Worked(monkeypatch)
+    prepared, worked = PreparedHistory(), Worked(monkeypatch)
     history = [message for number in range(500) for message in a_round(number)]
-    prepared.of(tuple(history))
+    prepared.read(tuple(history))
     assert worked.taken() >= 2 * len(history)
     for number in range(500, 520):
         for message in a_round(number):
             history.append(message)
-            read, _ = prepared.of(tuple(history))
+            read, _ = prepared.read(tuple(history))
             assert len(read) >= len(history)
             assert worked.taken() <= 20
     cut = Summary(text="In short.", first_kept_id=history[-8].id)
     history.append(Message(role=Role.SYSTEM, blocks=(cut,)))
     for message in a_round(520):
         history.append(message)
-        read, _ = prepared.of(tuple(history))
+        read, _ = prepared.read(tuple(history))
         assert read == plain(history)
     worked.taken()
     history.append(Message.user("More?"))
-    assert len(prepared.of(tuple(history))[0]) < 20
+    assert len(prepared.read(tuple(history))[0]) < 20
     assert worked.taken() <= 20
 
 
 def test_a_late_result_belongs_to_what_was_read_already() -> None:
     """As after an edit: what stood between is gone, and nothing else changed."""
-    prepared = Prepared()
+    prepared = PreparedHistory()
     calls = answer("ab", "", MessageState.COMPLETE, None)
     history = (calls, results("a", picture=False))
-    prepared.of((*history, Message.user("And?")))
+    prepared.read((*history, Message.user("And?")))
     late = (*history, results("b", picture=True))
-    assert prepared.of(late)[0] == plain(late)
+    assert prepared.read(late)[0] == plain(late)
     assert plain(late)[-1].blocks[1] == late[-1].blocks[0]
 
 
 def test_a_half_answer_before_an_answer_without_anything_in_it_is_given_up_only_until_the_next_prompt() -> None:
-    prepared = Prepared()
+    prepared = PreparedHistory()
     half = answer((), "Ye", MessageState.INTERRUPTED, None)
     empty = answer((), "", MessageState.COMPLETE, None)
     history = (Message.user("And?"), half, empty, Message.user("Go on."))
     for end in range(1, len(history) + 1):
-        prepared.of(history[:end])
-    assert prepared.of(history)[0] == plain(history) == [history[0], half, history[3]]
-    assert Prepared().of(history)[0] == plain(history)
+        prepared.read(history[:end])
+    assert prepared.read(history)[0] == plain(history) == [history[0], half, history[3]]
+    assert PreparedHistory().read(history)[0] == plain(history)
 
 
 def test_the_messages_themselves_are_those_that_were_sent_before() -> None:
     """So that what is worked out for a message can be kept with it."""
-    prepared = Prepared()
+    prepared = PreparedHistory()
     history = tuple(message for number in range(5) for message in a_round(number))
-    before, _ = prepared.of(history)
-    after, _ = prepared.of((*history, Message.user("More?")))
+    before, _ = prepared.read(history)
+    after, _ = prepared.read((*history, Message.user("More?")))
     assert all(one is other for one, other in zip(before[:-1], after, strict=False))
     before.clear()
-    assert prepared.of(history)[0] == plain(history)
+    assert prepared.read(history)[0] == plain(history)

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from desktop_agent.agent.retry import LONGEST_HINT, RetryPolicy, long_wait
+from desktop_agent.agent.retry import MAX_RETRY_AFTER, RetryPolicy, long_wait_remedy
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.providers.transport.failures import from_answer
+from desktop_agent.providers.transport.failures import error_from_status
 from desktop_agent.vocabulary import errors
 from desktop_agent.vocabulary.engine_events import ErrorOccurred, RetryScheduled, RunEnd
 from desktop_agent.vocabulary.errors import (
@@ -69,13 +69,13 @@ def test_every_kind(kind: type[AgentError]) -> None:
     ],
 )
 def test_every_status(status: int, body: str, again: bool) -> None:
-    error = from_answer(status, {}, body.encode())
+    error = error_from_status(status, {}, body.encode())
     assert (RetryPolicy().delay(error, 1) is not None) is again
 
 
 def test_nobody_waits_for_an_empty_account() -> None:
     assert RetryPolicy().delay(QuotaExhausted("no credit", retryable=True, retry_after=1), 1) is None
-    assert long_wait(QuotaExhausted("no credit", retryable=True, retry_after=1000)) is None
+    assert long_wait_remedy(QuotaExhausted("no credit", retryable=True, retry_after=1000)) is None
 
 
 def test_waits_grow_are_spread_and_end() -> None:
@@ -87,7 +87,9 @@ def test_waits_grow_are_spread_and_end() -> None:
     assert policy.delay(Overloaded("busy"), 9) is None
 
 
-@pytest.mark.parametrize(("hint", "wait"), [(0.2, 0.2), (7, 7), (LONGEST_HINT, LONGEST_HINT), (LONGEST_HINT + 1, None)])
+@pytest.mark.parametrize(
+    ("hint", "wait"), [(0.2, 0.2), (7, 7), (MAX_RETRY_AFTER, MAX_RETRY_AFTER), (MAX_RETRY_AFTER + 1, None)]
+)
 def test_a_servers_hint_goes_first(hint: float, wait: float | None) -> None:
     assert RetryPolicy().delay(RateLimited("slow", retry_after=hint), 1) == wait
 
@@ -114,7 +116,7 @@ async def test_a_wait_that_is_left_to_the_person_is_said(hint: float, words: str
     "error", [RateLimited("slow", retry_after=2), CapabilityMissing("no"), QuotaExhausted("no", retry_after=900)]
 )
 def test_where_no_wait_is_asked_for_none_is_said(error: AgentError) -> None:
-    assert long_wait(error) is None
+    assert long_wait_remedy(error) is None
 
 
 START = AnswerStarted(Origin(provider="p"))

@@ -26,10 +26,10 @@ class Stubborn:
     def __init__(self) -> None:
         self.reached = asyncio.Event()
         self.may_end = asyncio.Event()
-        self.begun: list[str] = []
+        self.has_begun: list[str] = []
 
     async def work(self, word: str) -> str:
-        self.begun.append(word)
+        self.has_begun.append(word)
         self.reached.set()
         while not self.may_end.is_set():
             try:
@@ -49,7 +49,7 @@ async def test_after_stop_no_call_starts_even_behind_a_tool_that_does_not_heed_i
     desk.run.interrupt()
     stubborn.may_end.set()
     assert await running is RunEnd.CANCELLED
-    assert stubborn.begun == ["first"]
+    assert stubborn.has_begun == ["first"]
     assert desk.memory.outcomes == [Outcome.SUCCEEDED, Outcome.CANCELLED]
     assert len(desk.memory.of(ToolStarted)) == 1
 

@@ -4,18 +4,18 @@ import pytest
 from PIL import Image
 
 from desktop_agent.conversation import picture_fitting
-from desktop_agent.conversation.picture_fitting import Fit, FittedPicture, PictureFitter, fit_picture
+from desktop_agent.conversation.picture_fitting import FitLimits, FittedPicture, PictureFitter, fit_picture
 from desktop_agent.vocabulary.errors import ImageRefused
-from desktop_agent.vocabulary.images import WITHOUT_GIF, MediaType, media_type_of
-from desktop_agent.vocabulary.requests import PictureLimits
+from desktop_agent.vocabulary.images import MEDIA_TYPES_WITHOUT_GIF, MediaType, detect_media_type
+from desktop_agent.vocabulary.requests import ImageLimits
 from tests.desktop_agent.conversation.test_picture_intake import noise, opened, saved
 
 
 def fitted(data: bytes, name: str = "", *, crowded: bool = False, **limits: object) -> FittedPicture:
-    media_type = media_type_of(data)
+    media_type = detect_media_type(data)
     assert media_type is not None
-    found = fit_picture(data, media_type, Fit(PictureLimits(**limits), crowded), name)  # type: ignore[arg-type]
-    assert media_type_of(found.data) == found.media_type
+    found = fit_picture(data, media_type, FitLimits(ImageLimits(**limits), crowded), name)  # type: ignore[arg-type]
+    assert detect_media_type(found.data) == found.media_type
     return found
 
 
@@ -33,7 +33,7 @@ def test_what_fits_keeps_its_bytes(format_: str) -> None:
 
 
 def test_gif_becomes_png_where_it_is_refused_and_loses_its_movement_where_that_is() -> None:
-    found = fitted(gif(), "cat.gif", media_types=WITHOUT_GIF)
+    found = fitted(gif(), "cat.gif", media_types=MEDIA_TYPES_WITHOUT_GIF)
     assert found.media_type == "image/png"
     assert [str(each) for each in found.reasons] == [
         "The picture “cat.gif” is sent as PNG: this model does not read GIF."
@@ -123,30 +123,30 @@ def test_what_cannot_be_helped_is_refused() -> None:
 async def test_results_are_kept_by_content_and_limits_and_are_the_same_when_made_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made: list[Fit] = []
+    made: list[FitLimits] = []
     real = fit_picture
 
-    def counted(data: bytes, media_type: MediaType, fit: Fit, name: str = "") -> FittedPicture:
+    def counted(data: bytes, media_type: MediaType, fit: FitLimits, name: str = "") -> FittedPicture:
         made.append(fit)
         return real(data, media_type, fit, name)
 
     monkeypatch.setattr(picture_fitting, "fit_picture", counted)
     data, fitter = saved(noise(300, 200), "JPEG"), PictureFitter()
-    small, large = Fit(PictureLimits(max_edge=100)), Fit(PictureLimits(max_edge=300))
-    first = await fitter.fitted(data, "image/jpeg", small)
-    assert await fitter.fitted(bytes(data), "image/jpeg", small) is first
-    assert (await fitter.fitted(data, "image/jpeg", large)).data is data
-    assert (await fitter.fitted(data, "image/jpeg", large)).data is data
+    small, large = FitLimits(ImageLimits(max_edge=100)), FitLimits(ImageLimits(max_edge=300))
+    first = await fitter.fit(data, "image/jpeg", small)
+    assert await fitter.fit(bytes(data), "image/jpeg", small) is first
+    assert (await fitter.fit(data, "image/jpeg", large)).data is data
+    assert (await fitter.fit(data, "image/jpeg", large)).data is data
     assert made == [small, large]
-    assert await PictureFitter().fitted(data, "image/jpeg", small) == first
+    assert await PictureFitter().fit(data, "image/jpeg", small) == first
     # Without any limit nobody looks at all.
-    assert (await fitter.fitted(b"x", "image/jpeg", Fit(PictureLimits(max_count=3)))).data == b"x"
+    assert (await fitter.fit(b"x", "image/jpeg", FitLimits(ImageLimits(max_count=3)))).data == b"x"
     assert len(made) == 3
 
 
 async def test_only_so_much_is_kept() -> None:
     fitter = PictureFitter(room=1)
-    fit = Fit(PictureLimits(max_edge=10))
+    fit = FitLimits(ImageLimits(max_edge=10))
     for _ in range(3):
-        await fitter.fitted(saved(noise(), "PNG"), "image/png", fit)
-    assert len(fitter._kept) == 1
+        await fitter.fit(saved(noise(), "PNG"), "image/png", fit)
+    assert len(fitter._cache) == 1

@@ -9,10 +9,10 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from desktop_agent.conversation import picture_intake
-from desktop_agent.conversation.picture_intake import take, take_picture
+from desktop_agent.conversation.picture_intake import import_picture, import_picture_async
 from desktop_agent.conversation.picture_metadata import has_metadata
 from desktop_agent.vocabulary.errors import ImageRefused
-from desktop_agent.vocabulary.images import media_type_of
+from desktop_agent.vocabulary.images import detect_media_type
 
 GPS = 0x8825
 ORIENTATION = 0x0112
@@ -52,7 +52,7 @@ def png_chunk(kind: bytes, body: bytes) -> bytes:
 def test_a_picture_that_needs_nothing_keeps_its_bytes(format_: str, mode: str) -> None:
     data = saved(noise(mode=mode), format_)
     # The name says nothing: content decides.
-    taken = take_picture(data, "holiday.exe")
+    taken = import_picture(data, "holiday.exe")
     assert taken.data is data
     assert (taken.media_type, taken.width, taken.height) == (f"image/{format_.lower()}", 60, 40)
     assert taken.notes == ()
@@ -62,7 +62,7 @@ def test_a_picture_that_needs_nothing_keeps_its_bytes(format_: str, mode: str) -
 def test_exif_and_place_are_removed(format_: str) -> None:
     data = saved(noise(), format_, exif=exif())
     assert b"SecretCam" in data
-    taken = take_picture(data, "a.jpg")
+    taken = import_picture(data, "a.jpg")
     assert b"SecretCam" not in taken.data
     assert not opened(taken.data).getexif()
     assert taken.media_type == f"image/{format_.lower()}"
@@ -86,7 +86,7 @@ def test_comments_texts_and_appended_files_are_removed() -> None:
     ]
     for data in cases:
         assert b"Secret" in data
-        taken = take_picture(data)
+        taken = import_picture(data)
         assert b"Secret" not in taken.data
         assert (taken.width, taken.height) == (60, 40)
         assert not has_metadata(taken.data, taken.media_type)
@@ -98,7 +98,7 @@ def test_the_pixels_of_a_cleaned_png_and_its_colour_profile_stay() -> None:
     profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
     image = noise(mode="RGBA")
     image.putalpha(77)
-    taken = take_picture(saved(image, "PNG", exif=exif(), icc_profile=profile))
+    taken = import_picture(saved(image, "PNG", exif=exif(), icc_profile=profile))
     assert opened(taken.data).tobytes() == image.tobytes()
     assert opened(taken.data).info["icc_profile"] == profile
 
@@ -107,7 +107,7 @@ def test_the_pixels_of_a_cleaned_png_and_its_colour_profile_stay() -> None:
 def test_a_turned_photo_is_set_upright(orientation: int) -> None:
     image = Image.new("RGB", (60, 40), "blue")
     image.paste((255, 0, 0), (0, 0, 30, 20))
-    taken = take_picture(saved(image, "JPEG", quality=95, exif=exif(orientation)))
+    taken = import_picture(saved(image, "JPEG", quality=95, exif=exif(orientation)))
     assert (taken.width, taken.height) == ((60, 40) if orientation < 5 else (40, 60))
     assert any("upright" in str(note) for note in taken.notes)
     # Where the stored top left corner comes to lie (EXIF 2.32, 4.6.5).
@@ -124,21 +124,21 @@ def test_a_large_picture_is_scaled_and_the_note_says_why(
     size: tuple[int, int], scaled: tuple[int, int], mode: str
 ) -> None:
     data = saved(Image.new(mode, size), "JPEG" if mode == "CMYK" else "PNG")
-    taken = take_picture(data, max_edge=100)
+    taken = import_picture(data, max_edge=100)
     assert (taken.width, taken.height) == opened(taken.data).size == scaled
     (note,) = taken.notes
     assert str(note).startswith(f"Scaled from {size[0]} x {size[1]} to {scaled[0]} x {scaled[1]} pixels")
 
 
 def test_a_picture_at_the_limit_is_not_scaled() -> None:
-    assert take_picture(saved(noise(100, 50), "PNG"), max_edge=100).notes == ()
+    assert import_picture(saved(noise(100, 50), "PNG"), max_edge=100).notes == ()
 
 
 @pytest.mark.parametrize("format_", ["BMP", "TIFF", "AVIF"])
 def test_other_formats_become_png(format_: str) -> None:
     image = noise()
-    taken = take_picture(saved(image, format_))
-    assert (taken.media_type, media_type_of(taken.data)) == ("image/png", "image/png")
+    taken = import_picture(saved(image, format_))
+    assert (taken.media_type, detect_media_type(taken.data)) == ("image/png", "image/png")
     assert str(taken.notes[0]) == f"Converted from {format_} to PNG."
     if format_ != "AVIF":
         assert opened(taken.data).tobytes() == image.tobytes()
@@ -149,7 +149,7 @@ def test_deep_grey_is_scaled_down_not_clipped(mode: str, level: float) -> None:
     image = Image.new(mode, (4, 2))
     image.putpixel((0, 0), level)
     image.putpixel((1, 0), level / 2 if mode == "F" else int(level / 2))
-    taken = take_picture(saved(image, "TIFF"))
+    taken = import_picture(saved(image, "TIFF"))
     assert opened(taken.data).getpixel((0, 0)) == 255
     assert opened(taken.data).getpixel((1, 0)) in {127, 128}
 
@@ -158,7 +158,7 @@ def test_deep_grey_is_scaled_down_not_clipped(mode: str, level: float) -> None:
 def test_of_an_animation_the_first_frame_is_kept_as_png(format_: str) -> None:
     frames = [Image.new("RGB", (20, 10), colour) for colour in ("red", "lime", "blue")]
     data = saved(frames[0], format_, save_all=True, append_images=frames[1:], lossless=True)
-    taken = take_picture(data)
+    taken = import_picture(data)
     assert taken.media_type == "image/png"
     assert not getattr(opened(taken.data), "is_animated", False)
     assert opened(taken.data).convert("RGB").getpixel((5, 5)) == (255, 0, 0)
@@ -167,7 +167,7 @@ def test_of_an_animation_the_first_frame_is_kept_as_png(format_: str) -> None:
 
 def test_a_phone_picture_with_a_second_one_inside_stays_a_jpeg() -> None:
     data = saved(noise(), "MPO", save_all=True, append_images=[noise()])
-    taken = take_picture(data)
+    taken = import_picture(data)
     assert taken.media_type == "image/jpeg"
     assert len(taken.data) < len(data)
 
@@ -177,7 +177,7 @@ def test_a_phone_picture_with_a_second_one_inside_stays_a_jpeg() -> None:
 def test_a_truncated_picture_is_refused(format_: str, part: float) -> None:
     data = saved(noise(200, 150), format_)
     with pytest.raises(ImageRefused) as refused:
-        take_picture(data[: int(len(data) * part)], "cut.jpg")
+        import_picture(data[: int(len(data) * part)], "cut.jpg")
     assert "“cut.jpg”" in str(refused.value)
 
 
@@ -185,7 +185,7 @@ def test_a_damaged_body_is_refused() -> None:
     data = bytearray(saved(noise(200, 150), "PNG"))
     data[len(data) // 2 : len(data) // 2 + 200] = b"\xaa" * 200
     with pytest.raises(ImageRefused, match="damaged"):
-        take_picture(bytes(data))
+        import_picture(bytes(data))
 
 
 @pytest.mark.parametrize(
@@ -193,12 +193,12 @@ def test_a_damaged_body_is_refused() -> None:
 )
 def test_what_is_no_picture_is_refused(data: bytes) -> None:
     with pytest.raises(ImageRefused, match="is not a PNG, JPEG, GIF or WebP image"):
-        take_picture(data, "a.png")
+        import_picture(data, "a.png")
 
 
 def test_a_magic_number_alone_is_a_damaged_picture() -> None:
     with pytest.raises(ImageRefused, match="damaged"):
-        take_picture(b"\x89PNG\r\n\x1a\n")
+        import_picture(b"\x89PNG\r\n\x1a\n")
 
 
 @pytest.mark.parametrize("edge", [10_001, 12_000, 30_000, 2**31 - 1])
@@ -206,30 +206,30 @@ def test_a_decompression_bomb_is_refused_before_it_is_decoded(edge: int) -> None
     header = png_chunk(b"IHDR", struct.pack(">IIBBBBB", edge, edge, 1, 0, 0, 0, 0))
     data = b"\x89PNG\r\n\x1a\n" + header + png_chunk(b"IDAT", zlib.compress(b"\0")) + png_chunk(b"IEND", b"")
     with pytest.raises(ImageRefused, match="larger than 100 megapixels"):
-        take_picture(data)
+        import_picture(data)
 
 
 def test_a_file_over_the_limit_is_refused_unread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(picture_intake, "FILE_LIMIT", 2_000_000)
+    monkeypatch.setattr(picture_intake, "MAX_FILE_BYTES", 2_000_000)
     with pytest.raises(ImageRefused, match="larger than 2 MB"):
-        take_picture(b"\x89PNG\r\n\x1a\n" + b"\0" * 2_000_000)
+        import_picture(b"\x89PNG\r\n\x1a\n" + b"\0" * 2_000_000)
 
 
 def test_damaged_exif_does_not_spoil_a_good_picture() -> None:
     plain = saved(noise(), "JPEG")
     broken = b"Exif\0\0MM\0\x2a\xff\xff\xff\xff Secret"
     data = plain[:2] + b"\xff\xe1" + struct.pack(">H", len(broken) + 2) + broken + plain[2:]
-    taken = take_picture(data)
+    taken = import_picture(data)
     assert b"Secret" not in taken.data
     assert (taken.width, taken.height) == (60, 40)
 
 
 async def test_the_same_in_a_thread() -> None:
     data = saved(noise(), "PNG")
-    assert (await take(data)).data is data
+    assert (await import_picture_async(data)).data is data
     with pytest.raises(ImageRefused):
-        await take(b"hello")
+        await import_picture_async(b"hello")
 
 
 def test_bytes_do_not_show_in_the_representation() -> None:
-    assert "IHDR" not in repr(take_picture(saved(noise(), "PNG")))
+    assert "IHDR" not in repr(import_picture(saved(noise(), "PNG")))

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desktop_agent.conversation.repair import repaired, unanswered
+from desktop_agent.conversation.repair import normalised_history, unanswered_calls
 from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.messages import Message, Role
 
@@ -25,8 +25,8 @@ MESSAGES = st.one_of(
 
 @given(st.lists(MESSAGES, max_size=12))
 def test_repair_pairs_everything_and_is_idempotent(messages: list[Message]) -> None:
-    fixed = repaired(messages)
-    assert repaired(fixed) == fixed
+    fixed = normalised_history(messages)
+    assert normalised_history(fixed) == fixed
     for position, message in enumerate(fixed):
         if message.tool_uses:
             results = [block for block in fixed[position + 1].blocks if isinstance(block, ToolResult)]
@@ -38,7 +38,7 @@ def test_repair_pairs_everything_and_is_idempotent(messages: list[Message]) -> N
 def test_a_given_result_is_kept_and_a_missing_one_is_cancelled() -> None:
     question = Message(role=Role.ASSISTANT, blocks=(ToolUse(id="a", name="t"), ToolUse(id="b", name="t")))
     given_result = ToolResult(tool_use_id="b", content=(Text(text="done"),))
-    fixed = repaired([question, Message.tool_results([given_result])])
+    fixed = normalised_history([question, Message.tool_results([given_result])])
     first, second = fixed[1].blocks
     assert isinstance(first, ToolResult)
     assert first.outcome is Outcome.CANCELLED
@@ -48,8 +48,8 @@ def test_a_given_result_is_kept_and_a_missing_one_is_cancelled() -> None:
 def test_unanswered_names_the_open_calls_of_the_last_answer() -> None:
     a, b = ToolUse(id="a", name="t"), ToolUse(id="b", name="t")
     question = Message(role=Role.ASSISTANT, blocks=(a, b))
-    assert unanswered([question]) == (a, b)
-    assert unanswered([question, Message.tool_results([ToolResult(tool_use_id="a")])]) == (b,)
+    assert unanswered_calls([question]) == (a, b)
+    assert unanswered_calls([question, Message.tool_results([ToolResult(tool_use_id="a")])]) == (b,)
 
 
 class _Counted(Sequence[Message]):
@@ -71,5 +71,5 @@ def test_unanswered_reads_the_end_only() -> None:
     a = ToolUse(id="a", name="t")
     history = [Message.user("hi"), Message.assistant("hello")] * 500
     messages = _Counted([*history, Message(role=Role.ASSISTANT, blocks=(a,)), Message.tool_results([])])
-    assert unanswered(messages) == (a,)
+    assert unanswered_calls(messages) == (a,)
     assert messages.read == 2

@@ -1,6 +1,6 @@
 """What a conversation has used."""
 
-from desktop_agent.conversation.spending import Spending
+from desktop_agent.conversation.spending import ConversationUsage
 from desktop_agent.vocabulary.engine_events import CostUpdated, RunEnd, RunFinished, RunStarted, TurnStarted
 from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.provider_events import UsageUpdate
@@ -18,36 +18,36 @@ def test_what_was_committed_is_summed() -> None:
         Message.user("b"),
         answered(input_tokens=5, cost=1),
     ]
-    spending = Spending(lambda: history)
+    spending = ConversationUsage(lambda: history)
     assert spending.total == Usage(input_tokens=15, cost=1.25)
-    assert spending.is_whole
+    assert spending.is_complete
 
 
 def test_nothing_known_is_not_nothing_used() -> None:
-    assert Spending(list[Message]).total is None
-    spending = Spending(lambda: [answered(), answered(input_tokens=5, cost=1)])
+    assert ConversationUsage(list[Message]).total is None
+    spending = ConversationUsage(lambda: [answered(), answered(input_tokens=5, cost=1)])
     assert spending.total == Usage(input_tokens=5, cost=1)
-    assert not spending.is_whole
+    assert not spending.is_complete
 
 
 def test_the_answer_on_its_way_counts_once() -> None:
     history = [answered(input_tokens=10, cost=1)]
-    spending = Spending(lambda: history)
+    spending = ConversationUsage(lambda: history)
     spending.take(TurnStarted("t", "m", "model"))
     spending.take(UsageUpdate(Usage(input_tokens=4)))
     assert spending.total == Usage(input_tokens=14, cost=1)
-    assert not spending.is_whole
+    assert not spending.is_complete
     spending.take(UsageUpdate(Usage(input_tokens=6, output_tokens=2, cost=0.5)))
     assert spending.total == Usage(input_tokens=16, output_tokens=2, cost=1.5)
     history.append(answered(input_tokens=6, output_tokens=2, cost=0.5))
     spending.take(RunFinished(RunEnd.COMPLETED))
     assert spending.total == Usage(input_tokens=16, output_tokens=2, cost=1.5)
-    assert spending.is_whole
+    assert spending.is_complete
 
 
 def test_another_branch_is_counted_anew() -> None:
     history = [answered(cost=1), answered(cost=2)]
-    spending = Spending(lambda: history)
+    spending = ConversationUsage(lambda: history)
     del history[1]
     spending.take(TurnStarted("t", "m", "model"))
     assert spending.total == Usage(cost=1)
@@ -55,12 +55,12 @@ def test_another_branch_is_counted_anew() -> None:
 
 def test_what_a_summary_cost_counts() -> None:
     summary = Message(role=Role.SYSTEM, usage=Usage(cost=0.5))
-    assert Spending(lambda: [Message.system("Be brief."), answered(cost=1), summary]).total == Usage(cost=1.5)
+    assert ConversationUsage(lambda: [Message.system("Be brief."), answered(cost=1), summary]).total == Usage(cost=1.5)
 
 
 def test_what_was_paid_for_nothing_counts_once() -> None:
     history = [answered(cost=1)]
-    spending = Spending(lambda: history)
+    spending = ConversationUsage(lambda: history)
     for _ in range(2):
         spending.take(RunStarted("m"))
         spending.take(CostUpdated(0.25))
@@ -77,7 +77,7 @@ def test_what_was_paid_for_nothing_counts_once() -> None:
 
 
 def test_what_specialists_use_counts_each_for_itself() -> None:
-    spending = Spending(lambda: [answered(cost=1)])
+    spending = ConversationUsage(lambda: [answered(cost=1)])
     spending.take(UsageUpdate(Usage(cost=0.25)), "one")
     spending.take(UsageUpdate(Usage(cost=0.5)), "two")
     assert spending.total == Usage(cost=1.75)
@@ -88,7 +88,7 @@ def test_what_specialists_use_counts_each_for_itself() -> None:
     spending.take(RunFinished(RunEnd.COMPLETED), "two")
     spending.take(RunFinished(RunEnd.COMPLETED))
     assert spending.total == Usage(cost=4)
-    assert spending.is_whole
+    assert spending.is_complete
     spending.take(UsageUpdate(Usage(input_tokens=1)), "three")
     spending.take(RunFinished(RunEnd.COMPLETED), "three")
-    assert not spending.is_whole
+    assert not spending.is_complete

@@ -51,7 +51,7 @@ from desktop_agent.vocabulary.engine_events import (
 from desktop_agent.vocabulary.errors import ConnectionFailed, RemedyAction, Sentence, TimedOut
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.provider_events import (
-    CUT_SHORT,
+    TRUNCATED_STOP_REASONS,
     AnswerStarted,
     ContentDelta,
     Done,
@@ -422,7 +422,7 @@ def test_a_conversation_looks_the_same_when_it_is_opened_again(parts: list[objec
             used.add(event.id)
         feed(event)  # type: ignore[arg-type]
         builder.feed(event, START)  # type: ignore[arg-type]
-    state = MessageState.INTERRUPTED if reason in CUT_SHORT else MessageState.COMPLETE
+    state = MessageState.INTERRUPTED if reason in TRUNCATED_STOP_REASONS else MessageState.COMPLETE
     stored = builder.message(state, START)
     again = Transcript([Message.model_validate_json(stored.model_dump_json())])
     assert looks(again) == looks(feed.transcript)
@@ -448,4 +448,4 @@ def test_an_answer_is_interrupted_when_it_was_cut_and_not_when_stop_came_after_i
     feed(ContentDelta("Once"), MessageDelta(reason), Done(), RunFinished(end))
     answer = next(item for item in feed.transcript if isinstance(item, AnswerItem))
     assert answer.finished
-    assert answer.interrupted is (reason in CUT_SHORT)
+    assert answer.interrupted is (reason in TRUNCATED_STOP_REASONS)

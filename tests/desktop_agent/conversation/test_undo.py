@@ -4,11 +4,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from desktop_agent.conversation.folding.undo_notes import is_undo_note, last_said, redo_note, undo_note
+from desktop_agent.conversation.folding.undo_notes import (
+    is_undo_note,
+    last_message_but_undo_notes,
+    redo_note,
+    undo_note,
+)
 from desktop_agent.conversation.items import NoticeItem, ToolCallItem, Updated
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
-from desktop_agent.vocabulary.conduct.checkpoints import SavedCall
+from desktop_agent.vocabulary.conduct.checkpoints import CheckpointedCall
 from desktop_agent.vocabulary.engine_events import (
     CheckpointCreated,
     CheckpointRestored,
@@ -86,12 +91,12 @@ def test_what_a_specialist_changed_belongs_to_its_call() -> None:
 
 def test_what_the_disk_knows_is_told_once_and_carried_over() -> None:
     transcript = transcript_with(USE)
-    saved = [SavedCall("m", "w", "c", restored=True), SavedCall("other", "w", "d")]
-    assert transcript.mark(saved) == [Updated(0, "state")]
-    assert transcript.mark(saved) == []
+    saved = [CheckpointedCall("m", "w", "c", restored=True), CheckpointedCall("other", "w", "d")]
+    assert transcript.mark_saved_calls(saved) == [Updated(0, "state")]
+    assert transcript.mark_saved_calls(saved) == []
     assert transcript.saved_calls == saved[:1]
     again = transcript_with(USE)
-    again.mark(transcript.saved_calls)
+    again.mark_saved_calls(transcript.saved_calls)
     assert call(again).is_undone
 
 
@@ -106,7 +111,7 @@ def test_a_note_is_a_line_that_opens_and_asks_for_no_answer() -> None:
     note = undo_note({"a": "as it was before"}, ["b", "a"], ["Unbooked."])
     assert note is not None
     answer = Message.assistant("done")
-    assert last_said([answer, note]) is answer
+    assert last_message_but_undo_notes([answer, note]) is answer
     (line,) = Transcript([note])
     assert isinstance(line, NoticeItem)
     assert line.folded == note.text
@@ -139,14 +144,17 @@ def test_what_was_undone_can_be_redone_at_its_call_and_at_its_line_once() -> Non
     assert not call(transcript).can_be_redone
     transcript.add_message(note)
     assert not lines(transcript)[0].can_be_redone
-    saved = [SavedCall("m", "w", "c", restored=True), SavedCall("m", "w", "r", is_redo=True, note_id=note.id)]
-    assert transcript.mark(saved) == [Updated(1, "state"), Updated(0, "state")]
+    saved = [
+        CheckpointedCall("m", "w", "c", restored=True),
+        CheckpointedCall("m", "w", "r", is_redo=True, note_id=note.id),
+    ]
+    assert transcript.mark_saved_calls(saved) == [Updated(1, "state"), Updated(0, "state")]
     assert (call(transcript).can_be_redone, lines(transcript)[0].can_be_redone) == (True, True)
     assert call(transcript).is_undone
-    assert transcript.mark(saved) == []
+    assert transcript.mark_saved_calls(saved) == []
     assert tell(transcript, CheckpointRestored("r")) == [Updated(0, "state"), Updated(1, "state")]
     assert (call(transcript).can_be_redone, lines(transcript)[0].can_be_redone) == (False, False)
-    transcript.mark([SavedCall("m", "w", "again")])
+    transcript.mark_saved_calls([CheckpointedCall("m", "w", "again")])
     assert (call(transcript).can_be_undone, call(transcript).is_undone) == (True, False)
 
 
@@ -154,10 +162,12 @@ def test_what_is_folded_says_the_same_as_what_is_read_again() -> None:
     transcript, note = transcript_with(USE), noted()
     tell(transcript, ended())
     transcript.add_message(note)
-    transcript.mark([SavedCall("m", "w", "c", restored=True), SavedCall("m", "w", "r", is_redo=True, note_id=note.id)])
+    transcript.mark_saved_calls(
+        [CheckpointedCall("m", "w", "c", restored=True), CheckpointedCall("m", "w", "r", is_redo=True, note_id=note.id)]
+    )
     again = transcript_with(USE)
     again.add_message(note)
-    again.mark(transcript.saved_calls)
+    again.mark_saved_calls(transcript.saved_calls)
     assert again.saved_calls == transcript.saved_calls
     assert lines(again) == lines(transcript)
     assert call(again).redos == call(transcript).redos == {"r": False}
@@ -173,5 +183,5 @@ def test_a_redoing_says_so_and_asks_for_no_answer() -> None:
     (line,) = lines(Transcript([note]))
     assert str(line.sentence).startswith("Changes were redone.")
     assert line.folded == note.text
-    assert last_said([answer, note]) is answer
+    assert last_message_but_undo_notes([answer, note]) is answer
     assert redo_note({}, ["a"]) is None

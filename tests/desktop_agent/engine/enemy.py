@@ -10,10 +10,10 @@ from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
-from desktop_agent.engine.ledger import Ledger
+from desktop_agent.engine.ledger import JournalQueue
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_parts.setup import SessionSetup
-from desktop_agent.engine.writer import Writer
+from desktop_agent.engine.writer import SessionWriter
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.tools.tool import AnyTool
@@ -31,9 +31,9 @@ from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta, Done, MessageDelta, ProviderEvent, StopReason
 from desktop_agent.vocabulary.requests import (
     Capabilities,
+    ImageLimits,
     ModelInfo,
     ModelRequest,
-    PictureLimits,
     ProviderConfig,
     ProviderState,
     TokenCount,
@@ -88,8 +88,8 @@ class Enemy:
     def model_info(self, model: str) -> ModelInfo:
         return ModelInfo(model, capabilities=Capabilities(context_window=self.window))
 
-    def picture_limits(self, model: str) -> PictureLimits:
-        return PictureLimits()
+    def picture_limits(self, model: str) -> ImageLimits:
+        return ImageLimits()
 
     async def count_tokens(self, request: ModelRequest) -> TokenCount:
         return TokenCount(0)
@@ -217,7 +217,7 @@ async def arena(
     }
     store = await Store.open(folder)
     try:
-        session = Session(Writer(Ledger(store, record(), is_new=True)), SessionSetup(**{**usual, **setup}))
+        session = Session(SessionWriter(JournalQueue(store, record(), is_new=True)), SessionSetup(**{**usual, **setup}))
         fought = Arena(session, store, enemy or provider)
         session.subscribe(on_event=fought.hear)
         yield fought

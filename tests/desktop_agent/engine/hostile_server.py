@@ -23,7 +23,7 @@ class HostileServer:
         self.status = status
         self.is_tame = False
         self.requests = 0
-        self.gone = 0
+        self.removed_mode = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
@@ -55,7 +55,7 @@ class HostileServer:
             await reader.readexactly(int(length.partition(b":")[2]))
             await self._write(writer)
         except (ConnectionError, asyncio.IncompleteReadError):
-            self.gone += 1
+            self.removed_mode += 1
         finally:
             writer.close()
             with contextlib.suppress(ConnectionError):

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from desktop_agent.engine.ledger import Ledger
+from desktop_agent.engine.ledger import JournalQueue
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_parts.recovery import OpenCalls
 from desktop_agent.engine.session_parts.setup import SessionSetup
-from desktop_agent.engine.writer import Writer
+from desktop_agent.engine.writer import SessionWriter
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.storage.store import Store
@@ -117,8 +117,8 @@ class Stage:
         self.shaky = shaky
         self.provider = ScriptedProvider(*turns)
         self.tools_for: Callable[[ConversationRecord], ToolRegistry] = lambda _: ToolRegistry(tools)
-        self.iterations = iterations
-        self.more = setup or {}
+        self.guard_iterations = iterations
+        self.load_more = setup or {}
         self.busy: set[Session] = set()
         self.events: list[Envelope] = []
         self.session = self.over(record(**changes), (), is_new=True)
@@ -136,10 +136,10 @@ class Stage:
             read_picture=self._picture,
             tools_for=self._tools,
             config_for=lambda _: ProviderConfig(),
-            limits=lambda: Limits(tool_iterations=self.iterations),
-            **self.more,
+            limits=lambda: Limits(tool_iterations=self.guard_iterations),
+            **self.load_more,
         )
-        writer = Writer(Ledger(self.shaky, about, is_new=is_new), messages)  # type: ignore[arg-type]
+        writer = SessionWriter(JournalQueue(self.shaky, about, is_new=is_new), messages)  # type: ignore[arg-type]
         session = Session(writer, setup, open_calls=open_calls, busy=self.busy)
         session.subscribe(on_event=self.events.append)
         return session

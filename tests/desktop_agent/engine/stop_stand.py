@@ -11,10 +11,10 @@ from typing import Any, Literal, Protocol
 
 import psutil
 
-from desktop_agent.engine.ledger import Ledger
+from desktop_agent.engine.ledger import JournalQueue
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_parts.setup import SessionSetup
-from desktop_agent.engine.writer import Writer
+from desktop_agent.engine.writer import SessionWriter
 from desktop_agent.faces.client import Client
 from desktop_agent.providers.connect import make_provider
 from desktop_agent.providers.provider import Provider
@@ -152,7 +152,7 @@ async def by_session(
         hooks=state.hooks,
         **given,
     )
-    session = Session(Writer(Ledger(store, record(), is_new=True)), setup)
+    session = Session(SessionWriter(JournalQueue(store, record(), is_new=True)), setup)
     session.subscribe(on_event=stand.hear)
     try:
         yield BySession(session)

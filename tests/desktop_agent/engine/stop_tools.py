@@ -14,11 +14,11 @@ from typing import Any, BinaryIO
 import psutil
 import pytest
 
-from desktop_agent.tools.in_thread import StopSign
-from desktop_agent.tools.mcp.offering.tools import offer_of
+from desktop_agent.tools.in_thread import CancelToken
+from desktop_agent.tools.mcp.offering.tools import load_tool_offer
 from desktop_agent.tools.tool import AnyTool, RunningCall
 from desktop_agent.tools.toolsets import builtin_tools
-from desktop_agent.tools.workspace import Entry, Place, Workspace
+from desktop_agent.tools.workspace import FolderEntry, Workspace, WorkspacePath
 from desktop_agent.vocabulary.conduct.hooks import Hooks, PostToolUse
 from desktop_agent.vocabulary.conduct.specialists import Specialist
 from desktop_agent.vocabulary.engine_events import QuestionAsked, ToolProgress
@@ -61,13 +61,13 @@ class Gate:
             assert self._opened.wait(LIMIT)
 
     def opens_at_stop(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        hoist = StopSign.hoist
+        hoist = CancelToken.cancel
 
-        def hoisted(sign: StopSign) -> None:
+        def hoisted(sign: CancelToken) -> None:
             hoist(sign)
             self._opened.set()
 
-        monkeypatch.setattr(StopSign, "hoist", hoisted)
+        monkeypatch.setattr(CancelToken, "cancel", hoisted)
 
 
 class Stepping(Workspace):
@@ -78,27 +78,31 @@ class Stepping(Workspace):
         self._gate = gate
 
     @contextmanager
-    def reading(self, place: Place) -> Iterator[BinaryIO]:
-        with super().reading(place) as file:
+    def open_for_reading(self, place: WorkspacePath) -> Iterator[BinaryIO]:
+        with super().open_for_reading(place) as file:
             self._gate.step("reading")
             yield file
 
-    def entries(self, place: Place, limit: int) -> tuple[Entry, ...]:
+    def entries(self, place: WorkspacePath, limit: int) -> tuple[FolderEntry, ...]:
         self._gate.step("listing")
         return super().entries(place, limit)
 
     def write(
-        self, place: Place, data: bytes, before_replacing: Callable[[], None] = lambda: None, **named: Any
+        self, place: WorkspacePath, data: bytes, before_replacing: Callable[[], None] = lambda: None, **named: Any
     ) -> None:
         super().write(place, data, self._held(before_replacing), **named)
         self._gate.step("after")
 
-    def remove(self, place: Place, before_removing: Callable[[], None] = lambda: None) -> None:
+    def remove(self, place: WorkspacePath, before_removing: Callable[[], None] = lambda: None) -> None:
         super().remove(place, self._held(before_removing))
         self._gate.step("after")
 
     def move(
-        self, source: Place, target: Place, before_moving: Callable[[], None] = lambda: None, **named: Any
+        self,
+        source: WorkspacePath,
+        target: WorkspacePath,
+        before_moving: Callable[[], None] = lambda: None,
+        **named: Any,
     ) -> None:
         super().move(source, target, self._held(before_moving), **named)
         self._gate.step("after")
@@ -122,7 +126,7 @@ class Scene:
     tools: tuple[AnyTool, ...] = ()
     arguments: dict[str, Any] = field(default_factory=dict[str, Any])
     may_stay: Callable[[], set[int]] = set
-    is_left: Callable[[], object] = lambda: False
+    was_abandoned: Callable[[], object] = lambda: False
     release: Callable[[], None] = lambda: None
     hooks: Hooks = field(default_factory=Hooks)
     face: BySession | None = None
@@ -249,7 +253,7 @@ async def slow_page(scene: Scene) -> AsyncGenerator[None]:
 @asynccontextmanager
 async def over_stdio(scene: Scene) -> AsyncGenerator[None]:
     async with program([sys.executable, "-B", str(SLOW_SERVER)], scene.work) as live:
-        scene.tools = (*scene.tools, *(await offer_of(live)).tools)
+        scene.tools = (*scene.tools, *(await load_tool_offer(live)).tools)
         there = {each.pid for each in children()}
         scene.may_stay = lambda: there
         scene.arguments = {"folder": str(scene.work)}
@@ -269,7 +273,7 @@ async def over_http(scene: Scene) -> AsyncGenerator[None]:
             pass
         draining = asyncio.create_task(process.stderr.read())
         async with address(f"http://127.0.0.1:{port}/mcp") as live:
-            scene.tools = (*scene.tools, *(await offer_of(live)).tools)
+            scene.tools = (*scene.tools, *(await load_tool_offer(live)).tools)
             scene.arguments = {"folder": str(scene.work)}
             yield
             await until((scene.work / "heeded").exists)

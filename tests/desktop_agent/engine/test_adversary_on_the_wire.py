@@ -83,7 +83,7 @@ async def test_a_flood_of_anything_ends_and_the_connection_with_it(tmp_path: Pat
     async with fighting(tmp_path, lambda _: repeated(FLOODS[flood])) as place:
         with Peak(SMALL, WIRE):
             assert await place.fight() == ONE_ANSWER
-        await place.until(lambda: place.enemy.gone == 1)
+        await place.until(lambda: place.enemy.removed_mode == 1)
         assert not place.of(ToolStarted)
         await place.check_stands()
 
@@ -111,7 +111,7 @@ async def test_signs_of_life_for_ever_end_with_stop(tmp_path: Path) -> None:
             place.session.interrupt()
             await place.session.wait_idle()
         assert place.outcome() == Outcome(RunEnd.CANCELLED, [], [])
-        await place.until(lambda: place.enemy.gone == 1)
+        await place.until(lambda: place.enemy.removed_mode == 1)
         await place.check_stands()
 
 

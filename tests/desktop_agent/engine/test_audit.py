@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.engine import audit
-from desktop_agent.engine.audit import AuditTrail, as_json_lines
+from desktop_agent.engine.audit import AuditTrail, to_json_lines
 from desktop_agent.engine.session import Session
-from desktop_agent.permissions.gate import Allowed, Ask, Refused
+from desktop_agent.permissions.gate import Allowed, Ask, Denied
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
@@ -26,9 +26,9 @@ async def decided(session: Session, decision: Decision) -> None:
 
 
 async def trail(office: Office) -> AuditTrail:
-    read = office.engine.oversight.audit()
-    while not read.is_at_end:
-        await read.more()
+    read = office.engine.permission_inspector.audit()
+    while not read.is_complete:
+        await read.load_more()
     return read
 
 
@@ -70,11 +70,11 @@ class TestAudit:
         async with Office(tmp_path, *turns) as office:
             session = office.new_session()
             (office.work / "a.txt").write_text("a")
-            session.standing.add(WRITES)
+            session.permission_policy.add(WRITES)
             session.send(Message.user("go"))
             await session.wait_idle()
-            session.standing.revoke(WRITES.id)
-            session.standing.add(denies)
+            session.permission_policy.revoke(WRITES.id)
+            session.permission_policy.add(denies)
             session.send(Message.user("again"))
             await session.wait_idle()
             newest_first = (await trail(office)).entries
@@ -95,7 +95,7 @@ class TestAudit:
             for _ in range(4):
                 await decided(session, AllowOnce())
             whole = (await trail(office)).entries
-            monkeypatch.setattr(audit, "PAGE", 3)
+            monkeypatch.setattr(audit, "PAGE_SIZE", 3)
             paged = await trail(office)
 
         assert len(whole) == 4
@@ -107,9 +107,9 @@ class TestAudit:
             (office.work / "a.txt").write_text("secret words")
             session.send(Message.user("go"))
             await session.wait_idle()
-            (row, *_), _ = await office.engine.store.about_calls()
-            everything = repr(await office.engine.store.about_calls())
-            lines = list(as_json_lines((await trail(office)).entries))
+            (row, *_), _ = await office.engine.store.load_call_entries()
+            everything = repr(await office.engine.store.load_call_entries())
+            lines = list(to_json_lines((await trail(office)).entries))
             await office.engine.delete_conversation(session.record.id)
             gone = (await trail(office)).entries
 
@@ -123,16 +123,16 @@ class TestDryRun:
     async def test_it_says_what_would_become_of_a_call_and_makes_none(self, tmp_path: Path) -> None:
         async with Office(tmp_path) as office:
             session = office.new_session()
-            oversight, id_ = office.engine.oversight, session.record.id
+            oversight, id_ = office.engine.permission_inspector, session.record.id
             arguments = {"path": "note.txt", "content": "x"}
 
             assert "write_file" in await oversight.tool_names(id_)
-            assert isinstance(await oversight.would_be_asked(id_, "write_file", arguments), Ask)
-            session.standing.add(WRITES)
-            allowed = await oversight.would_be_asked(id_, "write_file", arguments)
+            assert isinstance(await oversight.verdict_for(id_, "write_file", arguments), Ask)
+            session.permission_policy.add(WRITES)
+            allowed = await oversight.verdict_for(id_, "write_file", arguments)
             assert isinstance(allowed, Allowed)
             assert (allowed.by, allowed.rule_id) == ("rule", WRITES.id)
-            assert isinstance(await oversight.would_be_asked(id_, "write_file", {"path": 1}), Refused)
-            assert isinstance(await oversight.would_be_asked(id_, "nothing", {}), Refused)
+            assert isinstance(await oversight.verdict_for(id_, "write_file", {"path": 1}), Denied)
+            assert isinstance(await oversight.verdict_for(id_, "nothing", {}), Denied)
             assert office.text() is None
             assert office.events == []

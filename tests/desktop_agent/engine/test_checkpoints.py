@@ -15,7 +15,7 @@ import pytest
 
 from desktop_agent.engine.checkpoints import Checkpoints
 from desktop_agent.storage.store import Store
-from desktop_agent.tools.keeping.sweeping import sweep_broken_off
+from desktop_agent.tools.keeping.sweeping import remove_interrupted_leftovers
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint
 from desktop_agent.vocabulary.engine_events import CheckpointRestored
@@ -50,11 +50,11 @@ class Desk:
 
     async def write(self, name: str, text: str, message_id: str = "") -> Checkpoint:
         """What a call does that writes a file."""
-        keeper = self.checkpoints.keeper(Workspace(self.folder))
-        checkpoint = await keeper.before("call", message_id or self.messages[-1].id, (name,))
+        keeper = self.checkpoints.file_keeper(Workspace(self.folder))
+        checkpoint = await keeper.save_before("call", message_id or self.messages[-1].id, (name,))
         assert checkpoint is not None
         (self.folder / name).write_text(text)
-        return await keeper.after(checkpoint)
+        return await keeper.record_after(checkpoint)
 
     def texts(self) -> dict[str, str]:
         return {path.name: path.read_text() for path in self.folder.iterdir()}
@@ -182,7 +182,7 @@ import asyncio, sys, time
 from pathlib import Path
 from desktop_agent.engine.checkpoints import Checkpoints
 from desktop_agent.storage.store import Store
-from desktop_agent.tools.keeping.sweeping import sweep_broken_off
+from desktop_agent.tools.keeping.sweeping import remove_interrupted_leftovers
 from desktop_agent.tools.workspace import Workspace
 
 async def main():
@@ -241,12 +241,12 @@ async def test_a_restoring_waits_until_what_others_left_behind_is_swept_and_a_ru
     def slow(every: Sequence[Checkpoint]) -> None:
         begun.set()
         assert go_on.wait(30)
-        sweep_broken_off(every)
+        remove_interrupted_leftovers(every)
 
     monkeypatch.setattr("desktop_agent.engine.checkpoints.sweep_broken_off", slow)
-    showing = asyncio.ensure_future(desk.checkpoints.show())
+    showing = asyncio.ensure_future(desk.checkpoints.publish_saved_calls())
     assert await asyncio.to_thread(begun.wait, 30)
-    desk.checkpoints.refuse_meanwhile()
+    desk.checkpoints.refuse_while_restoring()
     restoring = asyncio.ensure_future(desk.checkpoints.restore(checkpoint.id))
     await asyncio.wait([restoring], timeout=0.3)
     assert desk.texts() == {"a": "1"}

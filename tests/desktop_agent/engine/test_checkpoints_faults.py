@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from desktop_agent.tools.keeping import restoring
-from desktop_agent.tools.keeping.restoring import Restoring
+from desktop_agent.tools.keeping.restoring import CheckpointRestore
 from tests.desktop_agent.engine.test_checkpoints_property import CheckpointMachine
 from tests.invariants.seeded.fault import Fault, replaced
 
@@ -21,7 +21,7 @@ def _notes_nothing(_real: Any) -> Any:
 
 
 def _says_nothing(real: Any) -> Any:
-    async def judged(self: Restoring) -> Any:
+    async def judged(self: CheckpointRestore) -> Any:
         steps = await real(self)
         self.left_alone.clear()
         return steps
@@ -30,9 +30,9 @@ def _says_nothing(real: Any) -> Any:
 
 
 FAULTS = (
-    Fault("what the person changed is overwritten", (15,), replaced(restoring, "judged", _overwrites)),
-    Fault("what was restored is not noted", (15,), replaced(Restoring, "_noted", _notes_nothing)),
-    Fault("what the person changed is not reported", (15,), replaced(Restoring, "_judged", _says_nothing)),
+    Fault("what the person changed is overwritten", (15,), replaced(restoring, "plan_step", _overwrites)),
+    Fault("what was restored is not noted", (15,), replaced(CheckpointRestore, "_updated_checkpoint", _notes_nothing)),
+    Fault("what the person changed is not reported", (15,), replaced(CheckpointRestore, "_plan_steps", _says_nothing)),
 )
 
 

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from desktop_agent.engine.checkpoints import Checkpoints
 from desktop_agent.storage.store import Store
-from desktop_agent.tools.file_keeper import Restored
+from desktop_agent.tools.file_keeper import RestoreReport
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.engine_events import CheckpointRestored
 from desktop_agent.vocabulary.messages import Message
@@ -159,7 +159,7 @@ class CheckpointMachine(RuleBasedStateMachine):
             refuse=lambda: None,
             tell=self.told.append,
         )
-        self.keeper = self.checkpoints.keeper(self.workspace)
+        self.file_keeper = self.checkpoints.file_keeper(self.workspace)
 
     def teardown(self) -> None:
         if hasattr(self, "store"):
@@ -190,7 +190,7 @@ class CheckpointMachine(RuleBasedStateMachine):
     def call(self, paths: set[str], change: Any, *, crash: bool) -> None:
         before = tree_of(self.folder)
         message = self.messages[-1].id
-        checkpoint = self.do(self.keeper.before("call", message, tuple(sorted(paths))))
+        checkpoint = self.do(self.file_keeper.save_before("call", message, tuple(sorted(paths))))
         assert checkpoint is not None
         change()
         after = tree_of(self.folder)
@@ -198,7 +198,7 @@ class CheckpointMachine(RuleBasedStateMachine):
             self.reload()
             self.snapshots.clear()
         else:
-            checkpoint = self.do(self.keeper.after(checkpoint))
+            checkpoint = self.do(self.file_keeper.record_after(checkpoint))
         missing = {folder for path in paths for folder in parents_of(path) if folder not in before}
         self.deeds[checkpoint.id] = Deed(
             len(self.messages) - 1,
@@ -304,7 +304,7 @@ class CheckpointMachine(RuleBasedStateMachine):
         return out
 
     @staticmethod
-    def agree(real: Restored, model: Outcome) -> None:
+    def agree(real: RestoreReport, model: Outcome) -> None:
         assert set(real.restored) == model.restored
         assert set(real.conflicts) == model.conflicts
         assert set(real.failed) == model.failed

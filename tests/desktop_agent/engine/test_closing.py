@@ -11,7 +11,7 @@ from desktop_agent.conversation.items import UserItem
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.rule_book import RuleBook
 from desktop_agent.engine.session import Session
-from desktop_agent.engine.session_parts.conduct import MOST_RETURNED
+from desktop_agent.engine.session_parts.conduct import MAX_RETURNED
 from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
 from desktop_agent.storage.records import LoadedConversation
 from desktop_agent.tools.decorator import tool
@@ -141,7 +141,7 @@ ACTS: dict[str, Callable[[Session], Any]] = {
     "steer": lambda session: session.steer(Message.user("more")),
     "steer when idle": lambda session: session.steer(Message.user("more"), "idle"),
     "retry": lambda session: session.retry(),
-    "go on": lambda session: session.go_on(),
+    "go on": lambda session: session.continue_run(),
     "resume": lambda session: session.resume(),
     "compact": lambda session: session.compact(),
     "edit": lambda session: session.edit_history(()),
@@ -149,7 +149,7 @@ ACTS: dict[str, Callable[[Session], Any]] = {
     "mode": lambda session: session.modes.set_by_person("plan"),
     "policy": lambda session: session.policies.install("brief", "Be brief.", scope="persistent"),
     "queue": lambda session: session.queue.add(Message.user("more")),
-    "rule": lambda session: session.standing.add(ALWAYS),
+    "rule": lambda session: session.permission_policy.add(ALWAYS),
     "no mode of the agent's": lambda session: session.modes.cancel_request(),
     "no policy": lambda session: session.policies.remove("there"),
     "guard": lambda session: session.guards.add(Guard("more", no_guard, max_iterations=1)),
@@ -158,18 +158,18 @@ ACTS: dict[str, Callable[[Session], Any]] = {
     "move what waits": lambda session: session.queue.move(WAITS.id, 0),
     "not that which waits": lambda session: session.queue.remove(WAITS.id),
     "take what waits": lambda session: session.queue.take_next(),
-    "hand back": lambda session: session.queue.hand_back(),
-    "no rule": lambda session: session.standing.revoke(GIVEN.id),
-    "another folder": lambda session: session.standing.move_to("/elsewhere"),
-    "standing mode": lambda session: session.standing.set_mode(PLAN_MODE),
-    "suspend": lambda session: session.standing.suspend(frozenset(Effect), Sentence("why")),
-    "lift": lambda session: session.standing.lift(),
+    "hand back": lambda session: session.queue.take_all(),
+    "no rule": lambda session: session.permission_policy.revoke(GIVEN.id),
+    "another folder": lambda session: session.permission_policy.set_workspace("/elsewhere"),
+    "standing mode": lambda session: session.permission_policy.set_mode(PLAN_MODE),
+    "suspend": lambda session: session.permission_policy.suspend(frozenset(Effect), Sentence("why")),
+    "lift": lambda session: session.permission_policy.lift_suspension(),
 }
 
 
 def stands(session: Session) -> tuple[object, ...]:
     """All that may be changed while a conversation is open."""
-    standing, queue = session.standing, session.queue.entries
+    standing, queue = session.permission_policy, session.queue.entries
     of_standing = (standing.mode, standing.rules, standing._workspace, standing._suspension)
     return (session.modes.current, session.policies.list(), session.guards.list(), queue, *of_standing)
 
@@ -216,7 +216,7 @@ async def test_what_is_changed_while_it_closes_is_kept(shaky: Shaky) -> None:
     assert stage.session.is_closed
     stage.session.policies.install("late", "Be brief.", scope="persistent")
     stage.session.queue.add(WAITS)
-    stage.session.standing.add(ALWAYS)
+    stage.session.permission_policy.add(ALWAYS)
     with pytest.raises(WrongUse, match="closed"):
         stage.session.send(Message.user("more"))
     shaky.gate.set()
@@ -231,8 +231,8 @@ async def test_a_closed_one_hears_no_more_of_rules_that_others_lay_down(shaky: S
     book = RuleBook()
     closed, opened = (Stage(shaky, setup={"book": book}) for _ in range(2))
     await closed.session.close()
-    opened.session.standing.add(ALWAYS)
-    assert (closed.session.standing.rules, opened.session.standing.rules) == ((), (ALWAYS,))
+    opened.session.permission_policy.add(ALWAYS)
+    assert (closed.session.permission_policy.rules, opened.session.permission_policy.rules) == ((), (ALWAYS,))
     await opened.session.close()
 
 
@@ -262,11 +262,11 @@ async def test_nothing_is_restored_in_a_closed_one(shaky: Shaky, tmp_path: Path)
     await stage.say()
     checkpoints = stage.session.checkpoints
     assert checkpoints is not None
-    keeper = checkpoints.keeper(Workspace(work))
-    checkpoint = await keeper.before("call", stage.session.history[-1].id, ("a",))
+    keeper = checkpoints.file_keeper(Workspace(work))
+    checkpoint = await keeper.save_before("call", stage.session.history[-1].id, ("a",))
     assert checkpoint is not None
     (work / "a").write_text("1")
-    await keeper.after(checkpoint)
+    await keeper.record_after(checkpoint)
     await stage.session.close()
     assert [each.id for each in await checkpoints.list()] == [checkpoint.id]
     for restoring in (checkpoints.restore(checkpoint.id), checkpoints.restore_since(stage.session.history[0].id)):
@@ -294,7 +294,7 @@ async def test_a_closed_one_is_opened_afresh(tmp_path: Path) -> None:
 
     async def load(id_: str) -> LoadedConversation:
         with pytest.raises(WrongUse, match="closed"):
-            first.queue.hand_back()
+            first.queue.take_all()
         loaded.append(id_)
         return await store.load(id_)
 
@@ -319,7 +319,7 @@ async def test_a_closed_one_is_opened_afresh(tmp_path: Path) -> None:
 
 async def test_what_was_handed_back_and_nobody_asks_for_is_not_remembered_for_ever(shaky: Shaky) -> None:
     stage = Stage(shaky)
-    messages = [Message.user(str(number)) for number in range(MOST_RETURNED + 1)]
+    messages = [Message.user(str(number)) for number in range(MAX_RETURNED + 1)]
     for message in messages:
         stage.session.queue.add(message)
     stage.session.interrupt()

@@ -11,10 +11,10 @@ from pydantic import SecretStr
 from desktop_agent.engine import connections as module
 from desktop_agent.engine.connections import DEMO, Connections, key_from_environment
 from desktop_agent.providers.catalogue.catalogue import Catalogue
-from desktop_agent.providers.catalogue.tables import parsed
+from desktop_agent.providers.catalogue.tables import parse_table
 from desktop_agent.providers.failover import Failover
 from desktop_agent.providers.transport.http_client import HttpClient
-from desktop_agent.storage.listings_file import ListingsFile
+from desktop_agent.storage.listings_file import ModelListingsFile
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import (
@@ -25,8 +25,8 @@ from desktop_agent.vocabulary.errors import (
     SecretsUnavailable,
     WrongUse,
 )
-from desktop_agent.vocabulary.preferences import Preferences, Providers
-from desktop_agent.vocabulary.requests import ModelInfo, PictureLimits
+from desktop_agent.vocabulary.preferences import Preferences, ProviderPreferences
+from desktop_agent.vocabulary.requests import ImageLimits, ModelInfo
 from tests.desktop_agent.engine.servers import endpoint, keys_seen, listing, model_server, refusal
 from tests.desktop_agent.providers.canon import ask
 from tests.desktop_agent.providers.loopback import Loopback, Reply
@@ -52,10 +52,10 @@ class Setting:
         made = Connections(
             self.secrets,
             HttpClient(),
-            lambda: Preferences(providers=Providers(endpoints=self.endpoints)),
+            lambda: Preferences(providers=ProviderPreferences(endpoints=self.endpoints)),
             given=given,
             given_key=SecretStr(given_key) if given_key else None,
-            saved=ListingsFile(folder) if folder is not None else None,
+            saved=ModelListingsFile(folder) if folder is not None else None,
             catalogue=catalogue,
         )
         self.made.append(made)
@@ -192,7 +192,7 @@ async def test_the_keyring_is_asked_for_a_server_that_was_given_a_key(setting: S
 async def test_a_key_in_memory_is_used_where_the_keyring_is_not_asked(setting: Setting) -> None:
     async with model_server("m", key="for now") as server:
         connections = setting.connections(endpoint(server, has_key=False))
-        await connections.keep_key("mine", SecretStr("for now"), session_only=True)
+        await connections.save_key("mine", SecretStr("for now"), session_only=True)
         assert (await connections.models("mine", refresh=True))[0].id == "m"
 
 
@@ -202,8 +202,8 @@ async def test_without_a_keyring_a_server_that_needs_a_key_says_so(setting: Sett
         with pytest.raises(KeyringMissing):
             await connections.provider("mine")
         with pytest.raises(SecretsUnavailable):
-            await connections.keep_key("mine", SecretStr("sk-new"))
-        await connections.keep_key("mine", SecretStr("sk-new"), session_only=True)
+            await connections.save_key("mine", SecretStr("sk-new"))
+        await connections.save_key("mine", SecretStr("sk-new"), session_only=True)
         await connections.models("mine")
         assert keys_seen(server) == {"Bearer sk-new"}
 
@@ -226,7 +226,7 @@ async def test_another_key_makes_another_provider(setting: Setting) -> None:
         connections = setting.connections(endpoint(server))
         before = await connections.provider("mine")
         assert await connections.provider("mine") is before
-        await connections.keep_key("mine", SecretStr("sk-new"), session_only=True)
+        await connections.save_key("mine", SecretStr("sk-new"), session_only=True)
         assert await connections.provider("mine") is not before
         await connections.models("mine")
         await connections.remove_key("mine")
@@ -295,7 +295,7 @@ async def test_at_the_start_listings_are_asked_for_in_the_background(setting: Se
         names.append("b")
         connections = setting.connections(mine, folder=tmp_path)
         changed = asyncio.Event()
-        connections.on_models(lambda endpoint_id: changed.set() if endpoint_id == "mine" else None)
+        connections.on_models_changed(lambda endpoint_id: changed.set() if endpoint_id == "mine" else None)
         assert [each.id for each in await connections.models("mine")] == ["a"]
         await connections.warm_up()
         await changed.wait()
@@ -306,7 +306,7 @@ async def test_a_server_of_the_command_line_leaves_no_listing(setting: Setting, 
     async with model_server("a") as server:
         given = endpoint(server, "command-line")
         await setting.connections(given=given, folder=tmp_path).models("command-line")
-        assert await ListingsFile(tmp_path).load() == {}
+        assert await ModelListingsFile(tmp_path).load() == {}
 
 
 async def test_another_key_forgets_what_the_last_one_was_shown(setting: Setting, tmp_path: Path) -> None:
@@ -315,14 +315,14 @@ async def test_another_key_forgets_what_the_last_one_was_shown(setting: Setting,
         setting.secrets.remember_for_session("mine", SecretStr("sk-mine"))
         connections = setting.connections(mine, folder=tmp_path)
         await connections.models("mine")
-        await connections.keep_key("mine", SecretStr("sk-other"), session_only=True)
+        await connections.save_key("mine", SecretStr("sk-other"), session_only=True)
         asked = len(server.requests)
         await connections.models("mine")
         assert len(server.requests) > asked
 
 
 async def test_what_the_tables_say_reaches_models_before_and_after_their_server_spoke(setting: Setting) -> None:
-    table = Catalogue(parsed('[stranger.a]\ntitle = "My A"\nprice = { input = 1, output = 2 }\n'))
+    table = Catalogue(parse_table('[stranger.a]\ntitle = "My A"\nprice = { input = 1, output = 2 }\n'))
     async with model_server("a") as server:
         connections = setting.connections(endpoint(server), catalogue=table)
         before = connections.known_model("mine", "a")
@@ -331,7 +331,7 @@ async def test_what_the_tables_say_reaches_models_before_and_after_their_server_
         assert before.title == listed.title == "My A"
         assert listed.price == before.price
         assert connections.known_model("mine", "x") == ModelInfo("x")
-        assert connections.picture_limits("nowhere", "a") == PictureLimits()
+        assert connections.picture_limits("nowhere", "a") == ImageLimits()
 
 
 async def test_an_address_that_is_none_is_known_to_nobody(setting: Setting) -> None:
@@ -357,7 +357,7 @@ async def test_a_check_keeps_nothing(setting: Setting) -> None:
 @pytest.mark.parametrize(("endpoint_id", "named"), [("nowhere", "nowhere"), ("ollama", "Ollama")])
 async def test_a_server_that_is_not_set_up_is_refused_by_name(setting: Setting, endpoint_id: str, named: str) -> None:
     connections = setting.connections()
-    for refused in (connections.endpoint, connections.refuse_removed):
+    for refused in (connections.endpoint, connections.require_endpoint):
         with pytest.raises(WrongUse, match=named):
             refused(endpoint_id)
     assert connections.endpoints() == ()
@@ -366,13 +366,13 @@ async def test_a_server_that_is_not_set_up_is_refused_by_name(setting: Setting, 
 async def test_local_servers_are_found(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
     never = asyncio.Event()
     hanging = Loopback(Reply(hold=never))
-    monkeypatch.setattr(module, "_DISCOVERY_PATIENCE", 0.3)
+    monkeypatch.setattr(module, "_DISCOVERY_TIMEOUT", 0.3)
     async with model_server("a", "b") as here, model_server() as empty, Loopback(refusal(500)) as broken, hanging:
         nobody = Endpoint(id="nobody", title="Nobody", base_url=f"http://127.0.0.1:{free_port()}/v1", kind="local")
         servers = (endpoint(here, "here"), nobody, endpoint(empty, "empty"), endpoint(broken, "broken"))
         monkeypatch.setattr(module, "LOCAL_SERVERS", (*servers, endpoint(hanging, "hanging")))
         setting.secrets.remember_for_session("here", SecretStr("sk-mine"))
-        found = await setting.connections().find_local()
+        found = await setting.connections().discover_local()
         models = {each.endpoint.id: each.models and [model.id for model in each.models] for each in found}
         assert models == {"here": ["a", "b"], "nobody": None, "empty": (), "broken": None, "hanging": None}
         assert keys_seen(here) == {None}  # who answers on a port is not known yet

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.conversation.compacted import as_sent
+from desktop_agent.conversation.compacted import compacted_view
 from desktop_agent.conversation.items import NoticeItem, UserItem
-from desktop_agent.engine.reopening import reopened
+from desktop_agent.engine.reopening import reopen_session
 from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.vocabulary.blocks import Summary, Text
 from desktop_agent.vocabulary.engine_events import (
@@ -52,7 +52,7 @@ async def test_it_goes_on_from_what_was_edited_and_keeps_what_was_said(shaky: Sh
     assert session.history[:2] == before[:2]
     assert session.history[2].id != before[2].id  # what is on the disk stays what it is
     assert [item.text for item in session.transcript if isinstance(item, UserItem)] == ["a", "other"]
-    session.go_on()
+    session.continue_run()
     await stage.idle()
     assert texts(session.history) == ["a", "one", "other", "three"]
     await session.close()
@@ -73,7 +73,7 @@ async def test_all_may_be_forgotten(shaky: Shaky) -> None:
     assert stage.session.usage is None
     assert len(changes) == 1
     with pytest.raises(WrongUse):
-        stage.session.go_on()
+        stage.session.continue_run()
     await stage.say("b")
     assert texts(stage.provider.requests[-1].messages) == ["b"]
     assert await stage.stored() == stage.session.history
@@ -99,7 +99,7 @@ async def test_an_edit_that_the_disk_refuses_is_written_later(shaky: Shaky) -> N
     await stage.say("a")
     shaky.refuse = DISK
     stage.session.edit_history((Message.user("other"),))
-    await stage.session._writer.ledger.commit()
+    await stage.session._writer.journal_queue.commit()
     shaky.refuse = None
     await stage.session.close()
     assert texts(await stage.stored()) == ["other"]
@@ -126,7 +126,7 @@ async def test_older_messages_are_summarised_when_the_person_wants_it(shaky: Sha
     assert "They said hello." in sent[0].text
     assert len(sent) < len(stage.session.history)
     await stage.session.close()
-    again = await reopened(shaky.store, stage.session.record.id, stage.session._setup)
+    again = await reopen_session(shaky.store, stage.session.record.id, stage.session._setup)
     assert again.history == stage.session.history
     assert [item.folded for item in again.transcript if isinstance(item, NoticeItem)] == ["They said hello."]
     await again.close()
@@ -264,7 +264,7 @@ async def test_a_summary_still_stands_for_what_it_said_after_an_edit_before_it(s
     mended = said[0].model_copy(update={"blocks": Message.user("mended").blocks})
     session.edit_history((mended, *session.history[1:]))
     assert session.history[4].id != said[4].id
-    assert texts(as_sent(session.history))[1:] == ["2", "2"]
+    assert texts(compacted_view(session.history))[1:] == ["2", "2"]
     await session.close()
 
 

@@ -23,7 +23,13 @@ from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd, RunFinished
 from desktop_agent.vocabulary.errors import StorageFailed, WrongUse
 from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.preferences import Chat, Models, Network, Preferences, Providers
+from desktop_agent.vocabulary.preferences import (
+    ChatPreferences,
+    ModelPreferences,
+    NetworkPreferences,
+    Preferences,
+    ProviderPreferences,
+)
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from desktop_agent.vocabulary.requests import (
     PromptCaching,
@@ -44,7 +50,7 @@ async def opened(folder: Path, *turns: Turn, **defaults: object) -> tuple[Engine
     engine = await Engine.open(folder, RunDefaults(**defaults))  # type: ignore[arg-type]
     provider = ScriptedProvider(*turns)
     engine.connections._providers["scripted"] = provider
-    providers = Providers(endpoints=(SCRIPTED,), endpoint_id="scripted", model="m")
+    providers = ProviderPreferences(endpoints=(SCRIPTED,), endpoint_id="scripted", model="m")
     await engine.change_preferences(Preferences(providers=providers))
     return engine, provider
 
@@ -108,7 +114,9 @@ async def test_what_the_command_line_says_holds_and_is_not_saved(tmp_path: Path)
             tmp_path, endpoint=given, api_key=SecretStr("sk-given"), model="a", config=config, toolset="none"
         )
         await engine.change_preferences(
-            engine.preferences.model_copy(update={"chat": Chat(system_prompt="Be long."), "network": Network()})
+            engine.preferences.model_copy(
+                update={"chat": ChatPreferences(system_prompt="Be long."), "network": NetworkPreferences()}
+            )
         )
         session = engine.new_session()
         session.send(Message.user("p"))
@@ -134,7 +142,10 @@ async def test_preferences_hold_from_the_next_prompt_on(tmp_path: Path) -> None:
     session.send(Message.user("p"))
     await session.wait_idle()
     changed = engine.preferences.model_copy(
-        update={"chat": Chat(system_prompt="Answer in rhyme."), "network": Network(idle_timeout=7)}
+        update={
+            "chat": ChatPreferences(system_prompt="Answer in rhyme."),
+            "network": NetworkPreferences(idle_timeout=7),
+        }
     )
     await engine.change_preferences(changed)
     assert heard == [changed]
@@ -155,7 +166,7 @@ async def test_time_limits_are_the_preferences_but_for_those_that_were_given(tmp
     session = engine.new_session()
     session.send(Message.user("p"))
     await session.wait_idle()
-    network = Network(connect_timeout=4, headers_timeout=5, first_event_timeout=6, idle_timeout=7)
+    network = NetworkPreferences(connect_timeout=4, headers_timeout=5, first_event_timeout=6, idle_timeout=7)
     await engine.change_preferences(engine.preferences.model_copy(update={"network": network}))
     session.send(Message.user("q"))
     await session.wait_idle()
@@ -167,7 +178,7 @@ async def test_time_limits_are_the_preferences_but_for_those_that_were_given(tmp
 
 async def test_reasoning_and_caching_come_from_conversation_preferences_and_command_line(tmp_path: Path) -> None:
     engine, provider = await opened(tmp_path / "a", Turn(), Turn())
-    models = Models(reasoning="low", show_reasoning=False, caching=False, cache_lifetime="long")
+    models = ModelPreferences(reasoning="low", show_reasoning=False, caching=False, cache_lifetime="long")
     await engine.change_preferences(engine.preferences.model_copy(update={"models": models}))
     session = engine.new_session()
     assert session.record.reasoning == ReasoningEffort(level="low")
@@ -271,7 +282,7 @@ async def test_who_opens_what_is_being_deleted_is_told_that_it_is_not_there(tmp_
 async def test_another_is_opened_while_one_that_is_deleted_takes_long_to_stop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("desktop_agent.agent.calls.scope._GRACE", PATIENCE)
+    monkeypatch.setattr("desktop_agent.agent.calls.scope._GRACE_SECONDS", PATIENCE)
     monkeypatch.setattr("desktop_agent.agent.run.STOP_GRACE", PATIENCE)
     started, stopped, ends = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
@@ -446,7 +457,7 @@ async def test_a_session_with_something_unwritten_lives_until_it_is_written(
 
     monkeypatch.setattr(Store, "update_conversation", refuse)
     session.change_record(title="Mine")
-    await session._writer.ledger.commit()
+    await session._writer.journal_queue.commit()
     there = ref(session)
     id_ = session.record.id
     del session
@@ -465,15 +476,15 @@ async def test_rules_are_shared_by_conversations_and_outlast_the_program(tmp_pat
     engine, _ = await opened(tmp_path)
     rule = Rule(effect=RuleEffect.DENY, tool="write_file", scope=RuleScope.ALWAYS)
     one, two = engine.new_session(), engine.new_session()
-    one.standing.add(rule)
-    assert rule in two.standing.rules
+    one.permission_policy.add(rule)
+    assert rule in two.permission_policy.rules
     await engine.close()
     engine, _ = await opened(tmp_path)
     assert engine.rules == (rule,)
     session = engine.new_session()
-    assert session.standing.rules == (rule,)
+    assert session.permission_policy.rules == (rule,)
     await engine.revoke_rule(rule.id)
-    assert (engine.rules, session.standing.rules) == ((), ())
+    assert (engine.rules, session.permission_policy.rules) == ((), ())
     await engine.close()
     engine = await Engine.open(tmp_path)
     assert engine.rules == ()
@@ -482,7 +493,7 @@ async def test_rules_are_shared_by_conversations_and_outlast_the_program(tmp_pat
 
 async def test_rounds_of_tools_are_a_preference(tmp_path: Path) -> None:
     engine, _ = await opened(tmp_path, Turn(ToolUse(id="1", name="calculate", input={"expression": "1+1"})))
-    chat = Chat(max_tool_iterations=1)
+    chat = ChatPreferences(max_tool_iterations=1)
     await engine.change_preferences(engine.preferences.model_copy(update={"chat": chat}))
     session = engine.new_session()
     events: list[object] = []

@@ -11,11 +11,11 @@ import pytest
 from desktop_agent.conversation.items import AnswerItem, NoticeItem, ToolCallItem, UserItem
 from desktop_agent.engine import following
 from desktop_agent.engine.engine import Engine, RunDefaults
-from desktop_agent.engine.following import Follower
-from desktop_agent.engine.ledger import Ledger
+from desktop_agent.engine.following import ConversationFollower
+from desktop_agent.engine.ledger import JournalQueue
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_parts.recorder import RunRecorder
-from desktop_agent.engine.writer import Writer
+from desktop_agent.engine.writer import SessionWriter
 from desktop_agent.faces.arguments import parse_window_arguments
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.engine_events import AnswerAwaited, Envelope, RetryScheduled, RunStarted
@@ -29,7 +29,7 @@ from tests.frame.patience import PATIENCE
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "EVERY", 0.01)
+    monkeypatch.setattr(following, "POLL_SECONDS", 0.01)
 
 
 @asynccontextmanager
@@ -43,10 +43,10 @@ async def engine_at(folder: Path, server: Loopback) -> AsyncIterator[Engine]:
         await engine.close()
 
 
-async def follow(engine: Engine, id_: str) -> Follower:
+async def follow(engine: Engine, id_: str) -> ConversationFollower:
     with pytest.raises(ConversationInUse) as held:
         await engine.session(id_)
-    return await engine.follow(id_, held.value)
+    return await engine.follow_conversation(id_, held.value)
 
 
 async def until(is_so, *_: object) -> None:
@@ -89,7 +89,7 @@ async def test_text_calls_and_the_next_prompt_come_as_they_are_written(tmp_path:
         assert shown(follower.session) == ["one", "first"]
         changes: list[object] = []
         follower.session.subscribe(on_changes=changes.extend)
-        following_ = asyncio.create_task(follower.until_free())
+        following_ = asyncio.create_task(follower.run_until_free())
         session.send(Message.user("two"))
         await until(lambda: session.approvals.open_approvals)
         await until(lambda: shown(follower.session)[2:] == shown(session)[2:])
@@ -118,10 +118,10 @@ async def test_who_comes_in_the_middle_sees_what_there_is_and_what_comes(tmp_pat
         session = owner.new_session()
         session.send(Message.user("go"))
         await until(lambda: "half" in shown(session))
-        await session.settle()
+        await session.flush()
         follower = await follow(other, session.record.id)
         assert shown(follower.session) == ["go", "half"]
-        following_ = asyncio.create_task(follower.until_free())
+        following_ = asyncio.create_task(follower.run_until_free())
         gate.set()
         await session.wait_idle()
         await until(lambda: follower.session.history == session.history or following_.done())
@@ -144,7 +144,7 @@ async def test_nothing_can_be_changed_and_the_reason_names_the_owner(tmp_path: P
         for change in (
             lambda: follower.session.send(Message.user("no")),
             follower.session.retry,
-            follower.session.go_on,
+            follower.session.continue_run,
             follower.session.resume,
             follower.session.compact,
             lambda: follower.session.edit_history(()),
@@ -156,9 +156,9 @@ async def test_nothing_can_be_changed_and_the_reason_names_the_owner(tmp_path: P
         await follower.session.close()
         assert await other.store.load(session.record.id) == before
         # An edit is no continuation: it has to be read anew.
-        following_ = asyncio.create_task(follower.until_free())
+        following_ = asyncio.create_task(follower.run_until_free())
         session.edit_history((Message.user("other"),))
-        await session.settle()
+        await session.flush()
         await asyncio.wait_for(following_, PATIENCE)
         assert shown((await follow(other, session.record.id)).session) == ["other"]
 
@@ -167,16 +167,16 @@ async def test_a_wait_for_an_answer_is_no_gap(tmp_path: Path) -> None:
     mine, other = await Store.open(tmp_path), await Store.open(tmp_path)
     try:
         record = await mine.create_conversation(title="t")
-        writer = Writer(Ledger(mine, record, is_new=False))
+        writer = SessionWriter(JournalQueue(mine, record, is_new=False))
         recorder, heard = RunRecorder(writer), list[Envelope]()
         writer.subscribe(None, heard.append)
         recorder.emit(RunStarted("m"))
-        await recorder.settle()
-        _, position = await other.follow(record.id)
+        await recorder.flush()
+        _, position = await other.begin_following(record.id)
         for seconds in (10.0, 11.0):
             recorder.emit(AnswerAwaited(seconds))
         recorder.emit(RetryScheduled(1.0, "why"))
-        await recorder.settle()
+        await recorder.flush()
         news = await other.news(record.id, position)
         assert news is not None
         assert news.is_continued
@@ -203,11 +203,11 @@ async def test_a_run_that_begins_and_ends_between_two_looks_is_shown_right(
         for prompt in ("two", "three"):
             session.send(Message.user(prompt))
             await session.wait_idle()
-        following_ = asyncio.create_task(follower.until_free())
+        following_ = asyncio.create_task(follower.run_until_free())
         await until(lambda: follower.session.history == session.history or following_.done())
         if following_.done():
             follower = await follow(other, session.record.id)
-            following_ = asyncio.create_task(follower.until_free())
+            following_ = asyncio.create_task(follower.run_until_free())
         assert follower.session.history == session.history
         assert shown(follower.session) == shown(session)
         session.send(Message.user("four"))
@@ -225,7 +225,7 @@ async def test_another_owner_is_another_follower(tmp_path: Path) -> None:
         await session.wait_idle()
         lock = other._locks.lock(session.record.id)
         follower = await follow(other, session.record.id)
-        following_ = asyncio.create_task(follower.until_free())
+        following_ = asyncio.create_task(follower.run_until_free())
         await session.close()
         await asyncio.wait_for(following_, PATIENCE)
         await lock.acquire()
@@ -252,7 +252,7 @@ async def test_a_look_that_finds_the_database_busy_does_not_end_the_reading_alon
             return await real(*given)
 
         monkeypatch.setattr(Store, "news", news)
-        following_ = asyncio.create_task(follower.until_free())
+        following_ = asyncio.create_task(follower.run_until_free())
         await refused.wait()
         session.send(Message.user("two"))
         await session.wait_idle()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from desktop_agent.engine.ledger import Ledger
+from desktop_agent.engine.ledger import JournalQueue
 from desktop_agent.engine.session_parts.write_behind import FLUSH_INTERVAL
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
@@ -27,14 +27,14 @@ class Kept:
     def __init__(self, shaky: Shaky) -> None:
         self.shaky = shaky
         self.trouble: list[StorageFailed | None] = []
-        self.ledger = Ledger(shaky, record(), is_new=True)  # type: ignore[arg-type]
-        self.ledger.on_trouble(self.trouble.append)
+        self.journal_queue = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
+        self.journal_queue.on_trouble(self.trouble.append)
 
     async def journal(self) -> tuple[Envelope, ...]:
-        return (await self.shaky.store.load(self.ledger.record.id)).journal
+        return (await self.shaky.store.load(self.journal_queue.record.id)).journal
 
     async def messages(self) -> list[str]:
-        return [each.text for each in (await self.shaky.store.load(self.ledger.record.id)).messages]
+        return [each.text for each in (await self.shaky.store.load(self.journal_queue.record.id)).messages]
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ async def kept(tmp_path: Path) -> AsyncIterator[Kept]:
     async with shaky_store(tmp_path) as shaky:
         kept = Kept(shaky)
         yield kept
-        await kept.ledger.close()
+        await kept.journal_queue.close()
 
 
 async def text_of(kept: Kept) -> str:
@@ -54,10 +54,10 @@ def test_streamed_text_is_written_at_least_twice_a_second() -> None:
 
 
 async def test_what_is_noted_is_written_by_itself(kept: Kept) -> None:
-    kept.ledger.note(envelope(1, ContentDelta("a")))
-    assert kept.ledger.is_new
+    kept.journal_queue.add_event(envelope(1, ContentDelta("a")))
+    assert kept.journal_queue.is_new
     async with asyncio.timeout(PATIENCE):
-        while kept.ledger.is_new or not await kept.journal():
+        while kept.journal_queue.is_new or not await kept.journal():
             await asyncio.sleep(0.01)
     assert await text_of(kept) == "a"
 
@@ -65,18 +65,18 @@ async def test_what_is_noted_is_written_by_itself(kept: Kept) -> None:
 async def test_pieces_of_different_phases_stay_apart(kept: Kept) -> None:
     given = [ContentDelta("a", "commentary"), ContentDelta("b", "commentary"), ContentDelta("c"), ContentDelta("d")]
     for number, event in enumerate(given, 1):
-        kept.ledger.note(envelope(number, event))
-    await kept.ledger.settle()
+        kept.journal_queue.add_event(envelope(number, event))
+    await kept.journal_queue.flush()
     assert [each.event for each in await kept.journal()] == [ContentDelta("ab", "commentary"), ContentDelta("cd")]
 
 
 async def test_writes_keep_their_order(kept: Kept) -> None:
-    kept.ledger.note(envelope(1, RunStarted("p")))
-    await kept.ledger.commit(Message.user("one"))
-    kept.ledger.note(envelope(2, ContentDelta("x")))
-    kept.ledger.change_record(title="named")
-    await kept.ledger.commit(Message.assistant("two"))
-    await kept.ledger.finish_run("run")
+    kept.journal_queue.add_event(envelope(1, RunStarted("p")))
+    await kept.journal_queue.commit(Message.user("one"))
+    kept.journal_queue.add_event(envelope(2, ContentDelta("x")))
+    kept.journal_queue.change_record(title="named")
+    await kept.journal_queue.commit(Message.assistant("two"))
+    await kept.journal_queue.finish_run("run")
     # What was journalled just before messages goes to the disk with them.
     writes = ["create_conversation", "commit", "append_journal", "update_conversation"]
     assert kept.shaky.asked == [*writes, "commit", "finish_run"]
@@ -103,16 +103,16 @@ def refuse_some_rows(kept: Kept) -> None:
 
 async def test_a_row_that_can_never_be_written_does_not_take_the_messages_behind_it_along(kept: Kept) -> None:
     refuse_some_rows(kept)
-    kept.ledger.note(envelope(1, ContentDelta("a")))
-    await kept.ledger.commit(Message.user("p"))
-    kept.ledger.note(envelope(2, ContentDelta("no row")))
-    await kept.ledger.commit(Message.user("q"))
+    kept.journal_queue.add_event(envelope(1, ContentDelta("a")))
+    await kept.journal_queue.commit(Message.user("p"))
+    kept.journal_queue.add_event(envelope(2, ContentDelta("no row")))
+    await kept.journal_queue.commit(Message.user("q"))
     assert [each is None for each in kept.trouble] == [False]
     assert await kept.messages() == ["p", "q"]
-    assert kept.ledger.is_settled
-    kept.ledger.note(envelope(3, ContentDelta("b")))
+    assert kept.journal_queue.is_flushed
+    kept.journal_queue.add_event(envelope(3, ContentDelta("b")))
     with pytest.raises(StorageFailed, match="TypeError"):
-        await kept.ledger.settle()
+        await kept.journal_queue.flush()
     assert await text_of(kept) == "ab"
 
 
@@ -120,49 +120,49 @@ async def test_two_rows_that_can_never_be_written_leave_nothing_behind_at_the_en
     refuse_some_rows(kept)
     kept.shaky.refuse = DISK
     for number, words in enumerate(("p", "q"), 1):
-        kept.ledger.note(envelope(number, ContentDelta("no row")))
-        await kept.ledger.commit(Message.user(words))
+        kept.journal_queue.add_event(envelope(number, ContentDelta("no row")))
+        await kept.journal_queue.commit(Message.user(words))
     kept.shaky.refuse = None
-    await kept.ledger.close()
-    assert kept.ledger.is_settled
+    await kept.journal_queue.close()
+    assert kept.journal_queue.is_flushed
     assert await kept.messages() == ["p", "q"]
 
 
 async def test_who_waits_hears_of_what_was_lost_before_the_last_write(kept: Kept) -> None:
     refuse_some_rows(kept)
-    await kept.ledger.commit(Message.user("p"))
-    kept.ledger.note(envelope(1, ContentDelta("no row")))
-    kept.ledger.change_record(title="named")
+    await kept.journal_queue.commit(Message.user("p"))
+    kept.journal_queue.add_event(envelope(1, ContentDelta("no row")))
+    kept.journal_queue.change_record(title="named")
     with pytest.raises(StorageFailed, match="TypeError"):
-        await kept.ledger.settle()
-    assert (await kept.shaky.store.load(kept.ledger.record.id)).record.title == "named"
+        await kept.journal_queue.flush()
+    assert (await kept.shaky.store.load(kept.journal_queue.record.id)).record.title == "named"
 
 
 async def test_what_was_lost_in_the_background_is_heard_by_who_asks_next(kept: Kept) -> None:
     refuse_some_rows(kept)
-    await kept.ledger.commit(Message.user("p"))
-    kept.ledger.note(envelope(1, ContentDelta("no row")))
-    await kept.ledger.write_all()
-    assert kept.ledger.is_settled
+    await kept.journal_queue.commit(Message.user("p"))
+    kept.journal_queue.add_event(envelope(1, ContentDelta("no row")))
+    await kept.journal_queue.write_all()
+    assert kept.journal_queue.is_flushed
     with pytest.raises(StorageFailed, match="TypeError"):
-        await kept.ledger.settle()
-    await kept.ledger.settle()
+        await kept.journal_queue.flush()
+    await kept.journal_queue.flush()
 
 
 async def test_neighbouring_pieces_are_joined_and_others_are_not(kept: Kept) -> None:
-    ledger = kept.ledger
+    ledger = kept.journal_queue
     first, second = envelope(1, ThinkingDelta("a")), envelope(2, ThinkingDelta("b"))
-    ledger.note(first)
-    ledger.note(second)
-    ledger.note(envelope(3, ContentDelta("c")))
-    ledger.note(envelope(4, ContentDelta("d")))
-    ledger.note(envelope(5, ContentDelta("e"), turn_id="other"))
-    ledger.note(envelope(6, ToolArgsDelta("1", "look", "{")))
-    ledger.note(envelope(7, ToolArgsDelta("1", None, "}")))
-    ledger.note(envelope(8, ToolArgsDelta("2", "look", "{}")))
-    ledger.note(envelope(9, ToolProgress("1", "x")))
-    ledger.note(envelope(10, ToolProgress("2", "y")))
-    await ledger.settle()
+    ledger.add_event(first)
+    ledger.add_event(second)
+    ledger.add_event(envelope(3, ContentDelta("c")))
+    ledger.add_event(envelope(4, ContentDelta("d")))
+    ledger.add_event(envelope(5, ContentDelta("e"), turn_id="other"))
+    ledger.add_event(envelope(6, ToolArgsDelta("1", "look", "{")))
+    ledger.add_event(envelope(7, ToolArgsDelta("1", None, "}")))
+    ledger.add_event(envelope(8, ToolArgsDelta("2", "look", "{}")))
+    ledger.add_event(envelope(9, ToolProgress("1", "x")))
+    ledger.add_event(envelope(10, ToolProgress("2", "y")))
+    await ledger.flush()
     rows = await kept.journal()
     assert [(each.seq, each.event) for each in rows] == [
         (2, ThinkingDelta("ab")),
@@ -178,61 +178,61 @@ async def test_neighbouring_pieces_are_joined_and_others_are_not(kept: Kept) -> 
 
 async def test_what_the_disk_refused_is_written_later_once(kept: Kept) -> None:
     kept.shaky.refuse = DISK
-    kept.ledger.note(envelope(1, ContentDelta("a")))
+    kept.journal_queue.add_event(envelope(1, ContentDelta("a")))
     with pytest.raises(StorageFailed):
-        await kept.ledger.settle()
-    await kept.ledger.commit(Message.user("one"))  # told, not raised
-    kept.ledger.note(envelope(2, ContentDelta("b")))
+        await kept.journal_queue.flush()
+    await kept.journal_queue.commit(Message.user("one"))  # told, not raised
+    kept.journal_queue.add_event(envelope(2, ContentDelta("b")))
     with pytest.raises(StorageFailed):
-        await kept.ledger.settle()
+        await kept.journal_queue.flush()
     assert kept.trouble == [DISK]
     kept.shaky.refuse = None
-    await kept.ledger.commit(Message.user("two"))
+    await kept.journal_queue.commit(Message.user("two"))
     assert kept.trouble == [DISK, None]
     assert await kept.messages() == ["one", "two"]
     assert await text_of(kept) == "ab"
-    await kept.ledger.settle()
+    await kept.journal_queue.flush()
     assert kept.trouble == [DISK, None]
 
 
 async def test_notes_that_come_while_a_write_fails_stay_behind_it(kept: Kept) -> None:
-    await kept.ledger.commit(Message.user("p"))
+    await kept.journal_queue.commit(Message.user("p"))
     kept.shaky.gate = asyncio.Event()
-    kept.ledger.note(envelope(1, ContentDelta("a")))
-    writing = asyncio.create_task(kept.ledger.settle())
+    kept.journal_queue.add_event(envelope(1, ContentDelta("a")))
+    writing = asyncio.create_task(kept.journal_queue.flush())
     await kept.shaky.reached.wait()
-    kept.ledger.note(envelope(2, ContentDelta("b")))
+    kept.journal_queue.add_event(envelope(2, ContentDelta("b")))
     kept.shaky.refuse = DISK
     kept.shaky.gate.set()
     with pytest.raises(StorageFailed):
         await writing
     kept.shaky.refuse = kept.shaky.gate = None
-    kept.ledger.note(envelope(3, ContentDelta("c")))
-    await kept.ledger.settle()
+    kept.journal_queue.add_event(envelope(3, ContentDelta("c")))
+    await kept.journal_queue.flush()
     assert await text_of(kept) == "abc"
     assert [each.seq for each in await kept.journal()] in ([1, 3], [3])
 
 
 async def test_a_cancelled_caller_leaves_the_write_whole(kept: Kept) -> None:
-    await kept.ledger.commit(Message.user("p"))
+    await kept.journal_queue.commit(Message.user("p"))
     kept.shaky.late_gate = asyncio.Event()
-    kept.ledger.note(envelope(1, ContentDelta("a")))
-    writing = asyncio.create_task(kept.ledger.settle())
+    kept.journal_queue.add_event(envelope(1, ContentDelta("a")))
+    writing = asyncio.create_task(kept.journal_queue.flush())
     await kept.shaky.reached.wait()
     writing.cancel()
     await asyncio.gather(writing, return_exceptions=True)
     assert writing.cancelled()
-    kept.ledger.note(envelope(2, ContentDelta("b")))
+    kept.journal_queue.add_event(envelope(2, ContentDelta("b")))
     kept.shaky.late_gate.set()
-    await kept.ledger.settle()
+    await kept.journal_queue.flush()
     assert [(each.seq, each.event) for each in await kept.journal()] == [(1, ContentDelta("a")), (2, ContentDelta("b"))]
 
 
 async def test_close_waits_for_the_write_under_way_and_writes_the_rest(kept: Kept) -> None:
     kept.shaky.gate = asyncio.Event()
-    committing = asyncio.create_task(kept.ledger.commit(Message.user("one")))
+    committing = asyncio.create_task(kept.journal_queue.commit(Message.user("one")))
     await kept.shaky.reached.wait()
-    closing = asyncio.create_task(kept.ledger.close())
+    closing = asyncio.create_task(kept.journal_queue.close())
     await asyncio.sleep(0.01)
     assert not closing.done()
     kept.shaky.gate.set()
@@ -244,13 +244,13 @@ async def test_close_waits_for_the_write_under_way_and_writes_the_rest(kept: Kep
 async def test_what_can_never_be_written_does_not_hold_up_the_rest(
     kept: Kept, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await kept.ledger.commit(Message.user("p"))
+    await kept.journal_queue.commit(Message.user("p"))
     kept.shaky.refuse = TypeError("no such column")
-    kept.ledger.note(envelope(1, ContentDelta("a")))
+    kept.journal_queue.add_event(envelope(1, ContentDelta("a")))
     with pytest.raises(StorageFailed, match="TypeError"):
-        await kept.ledger.settle()
+        await kept.journal_queue.flush()
     kept.shaky.refuse = None
-    await kept.ledger.commit(Message.user("q"))
+    await kept.journal_queue.commit(Message.user("q"))
     assert await kept.messages() == ["p", "q"]
     # Nobody is told that all is well again: something is lost.
     assert [each is None for each in kept.trouble] == [False]
@@ -259,34 +259,34 @@ async def test_what_can_never_be_written_does_not_hold_up_the_rest(
 
 async def test_what_changes_while_the_conversation_is_being_made_is_kept(kept: Kept) -> None:
     kept.shaky.gate = asyncio.Event()
-    committing = asyncio.create_task(kept.ledger.commit(Message.user("one")))
+    committing = asyncio.create_task(kept.journal_queue.commit(Message.user("one")))
     await kept.shaky.reached.wait()
-    kept.ledger.change_record(model="another", title="named", title_is_automatic=False)
+    kept.journal_queue.change_record(model="another", title="named", title_is_automatic=False)
     kept.shaky.gate.set()
     await committing
-    stored = (await kept.shaky.store.load(kept.ledger.record.id)).record
+    stored = (await kept.shaky.store.load(kept.journal_queue.record.id)).record
     assert (stored.model, stored.title, stored.title_is_automatic) == ("another", "named", False)
 
 
 async def test_a_change_to_a_kept_conversation_is_written_by_itself(kept: Kept) -> None:
-    await kept.ledger.commit(Message.user("one"))
-    kept.ledger.note(envelope(1, ContentDelta("a")))  # its timer must not outlive the flush
-    kept.ledger.change_record(workspace="/w")
+    await kept.journal_queue.commit(Message.user("one"))
+    kept.journal_queue.add_event(envelope(1, ContentDelta("a")))  # its timer must not outlive the flush
+    kept.journal_queue.change_record(workspace="/w")
     async with asyncio.timeout(PATIENCE):
-        while (await kept.shaky.store.load(kept.ledger.record.id)).record.workspace != "/w":
+        while (await kept.shaky.store.load(kept.journal_queue.record.id)).record.workspace != "/w":
             await asyncio.sleep(0.005)
 
 
 async def test_a_timer_that_finds_a_write_under_way_looks_again(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("desktop_agent.engine.session_parts.write_behind.FLUSH_INTERVAL", 0.01)
-    await kept.ledger.commit(Message.user("one"))
+    await kept.journal_queue.commit(Message.user("one"))
     waits = asyncio.Event()
 
     async def under_way() -> None:
         await waits.wait()
 
-    kept.ledger._flushing = asyncio.create_task(under_way())
-    kept.ledger.note(envelope(1, ContentDelta("a")))
+    kept.journal_queue._flushing = asyncio.create_task(under_way())
+    kept.journal_queue.add_event(envelope(1, ContentDelta("a")))
     await asyncio.sleep(0.05)
     waits.set()
     async with asyncio.timeout(PATIENCE):
@@ -320,21 +320,21 @@ def test_nothing_is_lost_doubled_or_moved(tmp_path_factory: pytest.TempPathFacto
                 match what:
                     case "text" | "think":
                         event = ContentDelta(value) if what == "text" else ThinkingDelta(value)
-                        kept.ledger.note(envelope(seq, event, turn_id=turn))
+                        kept.journal_queue.add_event(envelope(seq, event, turn_id=turn))
                         said[what, turn] = said.get((what, turn), "") + value
                     case "refuse":
                         shaky.refuse = DISK if value else None
                     case "settle":
-                        await asyncio.gather(kept.ledger.settle(), return_exceptions=True)
+                        await asyncio.gather(kept.journal_queue.flush(), return_exceptions=True)
                     case "commit":
-                        await kept.ledger.commit(Message.user(value))
+                        await kept.journal_queue.commit(Message.user(value))
                         committed.append(value)
                     case _:
                         turn = str(seq)
-                        kept.ledger.note(envelope(seq, TurnStarted(turn, "m", "m"), turn_id=turn))
+                        kept.journal_queue.add_event(envelope(seq, TurnStarted(turn, "m", "m"), turn_id=turn))
             shaky.refuse = None
-            kept.ledger.note(envelope(len(steps) + 1, RunStarted("end")))
-            await kept.ledger.close()
+            kept.journal_queue.add_event(envelope(len(steps) + 1, RunStarted("end")))
+            await kept.journal_queue.close()
             found: dict[tuple[str, str], str] = {}
             rows = await kept.journal()
             assert [each.seq for each in rows] == sorted({each.seq for each in rows})
@@ -349,22 +349,22 @@ def test_nothing_is_lost_doubled_or_moved(tmp_path_factory: pytest.TempPathFacto
 
 
 async def test_a_finished_run_leaves_no_pieces_behind(kept: Kept) -> None:
-    kept.ledger.note(envelope(1, ContentDelta("a")))
-    kept.ledger.note(envelope(2, RunFinished(RunEnd.COMPLETED)))
-    await kept.ledger.finish_run("run")
+    kept.journal_queue.add_event(envelope(1, ContentDelta("a")))
+    kept.journal_queue.add_event(envelope(2, RunFinished(RunEnd.COMPLETED)))
+    await kept.journal_queue.finish_run("run")
     assert await kept.journal() == ()
 
 
 async def test_what_comes_while_a_first_rule_is_written_is_written_too(tmp_path: Path) -> None:
     async with shaky_store(tmp_path) as shaky:
-        ledger = Ledger(shaky, record(), is_new=True)  # type: ignore[arg-type]
+        ledger = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
         troubles: list[object] = []
         ledger.on_trouble(troubles.append)
         shaky.late_gate = asyncio.Event()
         ledger.save_rule(Rule(effect=RuleEffect.DENY, tool="x"))
         await shaky.reached.wait()
-        ledger.note(envelope(1, ContentDelta("a")))
-        ledger.keep(Message.user("my only words"))
+        ledger.add_event(envelope(1, ContentDelta("a")))
+        ledger.add_messages(Message.user("my only words"))
         shaky.late_gate.set()
         await ledger.close()
         loaded = await shaky.store.load(ledger.record.id)
@@ -375,7 +375,7 @@ async def test_what_comes_while_a_first_rule_is_written_is_written_too(tmp_path:
 
 async def test_a_rule_that_waits_begins_no_conversation(tmp_path: Path) -> None:
     async with shaky_store(tmp_path) as shaky:
-        ledger = Ledger(shaky, record(), is_new=True)  # type: ignore[arg-type]
+        ledger = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
         ledger.save_rule(Rule(effect=RuleEffect.DENY, tool="x"))
         ledger.change_record(title="named")
         await ledger.close()
@@ -387,7 +387,7 @@ async def test_what_can_never_be_written_is_logged_without_its_words(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with shaky_store(tmp_path) as shaky:
-        ledger = Ledger(shaky, record(), is_new=True)  # type: ignore[arg-type]
+        ledger = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
         await ledger.commit(Message.user("p"))
         shaky.refuse = ValueError("sk-secret")
         await ledger.commit(Message.user("q"))

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.agent.budget import Used
-from desktop_agent.engine.session_parts.recovery import recovered
+from desktop_agent.agent.budget import PriorUse
+from desktop_agent.engine.session_parts.recovery import recover
 from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.blocks import Outcome, Summary, ToolResult, ToolUse
@@ -57,7 +57,7 @@ class Limited(Life):
     def __init__(self, store: Store, limits: Limits, *turns: Turn) -> None:
         super().__init__(store, *turns)
         setup = replace(self.session._setup, specialists=lambda: (FINDER,), limits=lambda: limits)
-        self.session._setup = self.session._making._setup = setup
+        self.session._setup = self.session._run_factory._setup = setup
 
     async def delegated(self) -> None:
         """A specialist's work is over, and something waits for the person."""
@@ -105,7 +105,7 @@ async def test_what_was_used_before_the_crash_counts(shaky: Shaky, tmp_path: Pat
         first.decide(AllowOnce())
         assert hangs.reached is not None
         await hangs.reached.wait()
-        await first.session._writer.settle()
+        await first.session._writer.flush()
     async with copied(shaky.store, tmp_path / "second") as store:
         life = Limited(store, limits, Turn(call("2", "look"), used(25, 0.25)), Turn(ContentDelta("too much")))
         await life.reopen(first.session.record.id)
@@ -157,10 +157,10 @@ async def test_a_second_crash_forgets_nothing(shaky: Shaky, tmp_path: Path) -> N
         await second.delegated()
         async with copied(store, tmp_path / "third") as again:
             loaded = await again.load(first.session.record.id)
-            found = recovered(loaded.messages, loaded.journal, below=loaded.below)
+            found = recover(loaded.messages, loaded.journal, below=loaded.below)
             assert found.open_calls is not None
-            total = found.open_calls.used
-            assert (total.turns, total.rounds, total.tokens, total.cost) == (2, 1, 80, None)
+            total = found.open_calls.prior_use
+            assert (total.turns, total.tool_batches, total.tokens, total.cost) == (2, 1, 80, None)
         await second.session.close()
     await first.session.close()
 
@@ -182,10 +182,10 @@ class Journal:
         seq = sum(each.run_id == run for each in self.rows) + 1
         self.rows.append(Envelope(seq, run, parent, turn, self.at, event))
 
-    def used(self, *messages: Message, below: tuple[Envelope, ...] = ()) -> Used:
-        found = recovered(messages, self.rows, below=below)
+    def used(self, *messages: Message, below: tuple[Envelope, ...] = ()) -> PriorUse:
+        found = recover(messages, self.rows, below=below)
         assert found.open_calls is not None
-        return found.open_calls.used
+        return found.open_calls.prior_use
 
 
 def test_what_is_written_nowhere_else_is_read_from_the_journal() -> None:
@@ -213,7 +213,7 @@ def test_what_is_written_nowhere_else_is_read_from_the_journal() -> None:
         answer("a2", usages[1], call("1", "act")),
     )
     found = journal.used(*history)
-    assert (found.turns, found.rounds, found.tokens) == (3, 1, 3 + 7 + 40 + 5)
+    assert (found.turns, found.tool_batches, found.tokens) == (3, 1, 3 + 7 + 40 + 5)
     assert found.cost == pytest.approx(0.3 + 0.7 + 4.0 + 0.5)
     journal.add(CostUpdated(9.0), "t2")
     assert journal.used(*history).cost == 9.0
@@ -326,9 +326,9 @@ async def test_what_specialists_of_specialists_used_counts(shaky: Shaky) -> None
         ],
     )
     loaded = await shaky.store.load(about.id)
-    found = recovered(loaded.messages, loaded.journal, below=loaded.below)
+    found = recover(loaded.messages, loaded.journal, below=loaded.below)
     assert found.open_calls is not None
-    assert found.open_calls.used.tokens == 1 + 10 + 20 + 30
+    assert found.open_calls.prior_use.tokens == 1 + 10 + 20 + 30
 
 
 async def test_a_guard_gets_no_new_iterations(shaky: Shaky, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from desktop_agent.engine.engine import Engine
 from desktop_agent.vocabulary.errors import StorageFailed
-from desktop_agent.vocabulary.preferences import Preferences, Providers
+from desktop_agent.vocabulary.preferences import Preferences, ProviderPreferences
 from desktop_agent.vocabulary.requests import Price
 from tests.desktop_agent.engine.servers import endpoint, model_server
 
@@ -15,7 +15,7 @@ async def test_a_price_is_written_used_and_taken_back(tmp_path: Path) -> None:
     async with model_server("a", "b") as server:
         engine = await Engine.open(tmp_path)
         try:
-            mine = Providers(endpoints=(endpoint(server),))
+            mine = ProviderPreferences(endpoints=(endpoint(server),))
             await engine.change_preferences(Preferences(providers=mine))
             assert engine.prices.models() == ()
             await engine.connections.models("mine")

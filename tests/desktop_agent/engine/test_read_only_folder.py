@@ -20,9 +20,9 @@ from tests.frame.patience import PATIENCE
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "EVERY", 0.01)
-    monkeypatch.setattr(disk_watch, "EVERY", 0.02)
-    monkeypatch.setattr(write_behind, "AGAIN", 0.02)
+    monkeypatch.setattr(following, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(disk_watch, "FIRST_RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(write_behind, "RETRY_SECONDS", 0.02)
 
 
 async def filled(folder: Path) -> str:
@@ -53,7 +53,7 @@ async def test_a_conversation_is_read_until_it_can_be_written(small_disk: Path, 
     engine = await Engine.open(folder)
     with pytest.raises(StorageFailed) as held:
         await engine.session(id_)
-    follower = await engine.follow(id_, held.value)
+    follower = await engine.follow_conversation(id_, held.value)
     assert [item.text for item in follower.session.transcript if isinstance(item, UserItem)] == ["said before"]
     with pytest.raises(StorageFailed) as refused:
         follower.session.send(Message.user("lost?"))
@@ -61,9 +61,9 @@ async def test_a_conversation_is_read_until_it_can_be_written(small_disk: Path, 
     with pytest.raises(StorageFailed) as refused:
         engine.new_session(endpoint_id="x", model="m").send(Message.user("lost?"))
     assert refused.value.whole == held.value.whole
-    assert await engine.left_open() == ()
+    assert await engine.interrupted_conversations() == ()
 
-    reading = asyncio.create_task(follower.until_free())
+    reading = asyncio.create_task(follower.run_until_free())
     mend(small_disk)
     async with asyncio.timeout(PATIENCE):
         await reading
@@ -89,16 +89,16 @@ async def test_what_the_disk_refused_is_written_by_itself_later_and_the_notice_l
     engine = await Engine.open(small_disk / "data")
     session = engine.new_session(endpoint_id="x", model="m")
     session._writer.add(Message.user("first"))
-    await session.settle()
+    await session.flush()
     fill(small_disk / "ballast")
     session._writer.add(Message.user("x" * 100_000))
     with pytest.raises(StorageFailed):
-        await session.settle()
+        await session.flush()
     notices = [item for item in session.transcript if isinstance(item, NoticeItem)]
     assert [notice.level for notice in notices] == ["error"]
     mend(small_disk)
     async with asyncio.timeout(PATIENCE):
-        while not session._writer.ledger.is_settled:
+        while not session._writer.journal_queue.is_flushed:
             await asyncio.sleep(0.01)
     assert not [item for item in session.transcript if isinstance(item, NoticeItem)]
     assert (await engine.store.record(session.record.id)).message_count == 2
@@ -110,7 +110,7 @@ async def test_a_conversation_of_which_something_is_not_written_is_not_deleted(s
     session = engine.new_session(endpoint_id="x", model="m")
     id_ = session.record.id
     session._writer.add(Message.user("first"))
-    await session.settle()
+    await session.flush()
     fill(small_disk / "ballast")
     session._writer.add(Message.user("x" * 100_000))
     del session

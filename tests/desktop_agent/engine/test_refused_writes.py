@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from desktop_agent.conversation.items import NoticeItem
-from desktop_agent.engine.reopening import reopened
-from desktop_agent.engine.writer import SAVED
+from desktop_agent.engine.reopening import reopen_session
+from desktop_agent.engine.writer import SAVED_NOW
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.decorator import tool
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
@@ -43,7 +43,7 @@ async def test_who_is_overtaken_while_the_disk_refuses_is_told_and_sends_nothing
     await stage.session.write_all()
     shaky.refuse = None
     assert [each.kind for each in stage.of(ErrorOccurred)] == [overtaken.kind]
-    assert str(SAVED) not in notices(stage)
+    assert str(SAVED_NOW) not in notices(stage)
     with pytest.raises(WrongUse):
         stage.session.send(Message.user("third"))
 
@@ -85,7 +85,7 @@ async def test_an_answer_that_could_not_be_written_is_read_from_its_pieces_when_
     assert [each.text for each in (await shaky.store.load(stage.session.record.id)).messages] == said
     for again in (True, False, False):
         is_refused = again
-        session = await reopened(shaky.store, stage.session.record.id, stage.session._setup)
+        session = await reopen_session(shaky.store, stage.session.record.id, stage.session._setup)
         assert [each.text for each in session.history] == [*said, "two"]
         assert session.history[-1].state is MessageState.INTERRUPTED
         await session.close()

@@ -14,7 +14,7 @@ from desktop_agent.vocabulary.conduct.queue import When
 from desktop_agent.vocabulary.engine_events import ErrorOccurred, RetryScheduled
 from desktop_agent.vocabulary.errors import WrongUse
 from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.preferences import Preferences, Providers
+from desktop_agent.vocabulary.preferences import Preferences, ProviderPreferences
 from tests.desktop_agent.engine.servers import JSON, answer, endpoint, keys_seen, listing
 from tests.desktop_agent.providers.loopback import Loopback, Reply, Request, chunk, sse
 from tests.frame.patience import PATIENCE
@@ -35,7 +35,7 @@ async def opened(folder: Path, server: Loopback) -> tuple[Engine, Session, list[
     """An engine with this server and its key, a conversation with it, and what is told there."""
     engine = await Engine.open(folder, RunDefaults(toolset="read"))
     engine.secrets.remember_for_session("mine", SecretStr("sk-removed"))
-    providers = Providers(endpoints=(endpoint(server),), endpoint_id="mine", model="m")
+    providers = ProviderPreferences(endpoints=(endpoint(server),), endpoint_id="mine", model="m")
     await engine.change_preferences(Preferences(providers=providers))
     session, told = engine.new_session(workspace=str(folder)), list[object]()
     session.subscribe(on_event=lambda envelope: told.append(envelope.event))
@@ -75,7 +75,7 @@ async def test_what_waits_is_refused_by_name_and_goes_on_waiting(tmp_path: Path,
         assert errors(told) == ["The server “mine” is no longer set up."]
         assert [each.message.text for each in session.queue.entries] == ["second"]
         assert [each.text for each in session.history] == ["first", "Hello"]
-        for again in (session.go_on, session.retry, lambda: session.steer(Message.user("third"))):
+        for again in (session.continue_run, session.retry, lambda: session.steer(Message.user("third"))):
             with pytest.raises(WrongUse):
                 again()
         assert [each.message.text for each in session.queue.entries] == ["second"]
@@ -107,7 +107,7 @@ async def test_what_is_asked_again_is_asked_with_the_key_of_that_moment(tmp_path
         engine, session, told = await opened(tmp_path, server)
         session.send(Message.user("go"))
         await until(lambda: any(isinstance(each, RetryScheduled) for each in told))
-        await engine.connections.keep_key("mine", SecretStr("sk-other"), session_only=True)
+        await engine.connections.save_key("mine", SecretStr("sk-other"), session_only=True)
         await session.wait_idle()
         keys = [each.headers["authorization"] for each in asked(server)]
         assert keys == ["Bearer sk-removed", "Bearer sk-other"]
@@ -119,7 +119,7 @@ async def test_another_server_that_is_chosen_meanwhile_is_for_the_next_run(tmp_p
     called = Reply(sse(chunk({"tool_calls": [CALL]}), done=False), hold=release, late=sse(chunk(finish="tool_calls")))
     async with serving(called, answer()) as server, serving(answer()) as other:
         engine, session, _ = await opened(tmp_path, server)
-        both = Providers(endpoints=(endpoint(server), endpoint(other, "other")))
+        both = ProviderPreferences(endpoints=(endpoint(server), endpoint(other, "other")))
         await engine.change_preferences(Preferences(providers=both))
         session.send(Message.user("go"))
         await until(lambda: asked(server))

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from desktop_agent.conversation.items import CallState, ToolCallItem
-from desktop_agent.engine.reopening import reopened
+from desktop_agent.engine.reopening import reopen_session
 from desktop_agent.engine.session import Session
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.storage.database.opening import DATABASE_NAME
@@ -56,13 +56,13 @@ class Life:
 
     async def reopen(self, conversation_id: str) -> Session:
         """The conversation, as this process finds it."""
-        self.session = await reopened(self.stage.shaky.store, conversation_id, self.stage.session._setup)
+        self.session = await reopen_session(self.stage.shaky.store, conversation_id, self.stage.session._setup)
         self.session.subscribe(on_event=self.stage.events.append)
         return self.session
 
     async def waiting(self, count: int = 1) -> None:
         await self.stage.until(lambda: len(self.session.approvals.open_approvals) == count)
-        await self.session._writer.settle()
+        await self.session._writer.flush()
 
     def decide(self, decision: Any) -> None:
         self.session.approvals.answer(self.session.approvals.open_approvals[0].approval_id, decision)
@@ -102,7 +102,7 @@ async def test_what_waited_is_asked_again_and_then_run_in_the_same_run(shaky: Sh
     async with copied(shaky.store, tmp_path / "second") as store:
         life = Life(store, Turn(ContentDelta("done")))
         session = await life.reopen(first.session.record.id)
-        assert session.resumable
+        assert session.can_resume
         assert life.stage.events == []
         assert session.resume()
         assert not session.resume()
@@ -135,7 +135,7 @@ async def test_stopped_before_it_has_gone_on_every_call_has_its_result(shaky: Sh
     await first.waiting(2)
     first.decide(AllowOnce())
     await first.stage.until(lambda: first.ran == ["a"])
-    await first.session._writer.settle()
+    await first.session._writer.flush()
     async with copied(shaky.store, tmp_path / "second") as store:
         life = Life(store)
         session = await life.reopen(first.session.record.id)
@@ -159,7 +159,7 @@ async def test_what_was_decided_is_not_asked_again(shaky: Shaky, tmp_path: Path)
     first.session.approvals.answer(waiting[1].approval_id, AllowOnce())
     first.session.approvals.answer(waiting[2].approval_id, Deny(message="no"))
     await first.stage.until(lambda: len(first.stage.of(ApprovalResolved)) == 2)
-    await first.session._writer.settle()
+    await first.session._writer.flush()
     async with copied(shaky.store, tmp_path / "second") as store:
         life = Life(store, Turn(ContentDelta("done")))
         session = await life.reopen(first.session.record.id)
@@ -183,7 +183,7 @@ async def test_what_had_started_is_unknown_and_what_was_done_is_kept(shaky: Shak
     first.hold = asyncio.Event()
     first.decide(AllowOnce())
     await first.stage.until(lambda: first.ran == ["a", "b"])
-    await first.session._writer.settle()
+    await first.session._writer.flush()
     async with copied(shaky.store, tmp_path / "second") as store:
         life = Life(store, Turn(ContentDelta("done")))
         session = await life.reopen(first.session.record.id)
@@ -212,7 +212,7 @@ async def test_who_does_not_go_on_closes_what_is_open_first(shaky: Shaky, tmp_pa
             session.send(Message.user("something else"))
         else:
             session.retry()
-        assert not session.resumable
+        assert not session.can_resume
         await life.idle()
         assert life.ran == []
         assert results_of(session.history)["1"].outcome is Outcome.CANCELLED
@@ -234,7 +234,7 @@ async def test_who_edits_what_was_said_does_not_go_on_either(shaky: Shaky, tmp_p
         life = Life(store)
         session = await life.reopen(first.session.record.id)
         session.edit_history(session.history[:1])
-        assert not session.resumable
+        assert not session.can_resume
         await session.close()
         loaded = await store.load(session.record.id)
         assert loaded.messages == session.history == first.session.history[:1]
@@ -258,11 +258,11 @@ async def test_a_run_that_was_stopped_is_not_gone_on_with(shaky: Shaky, tmp_path
     await first.stage.until(lambda: first.stage.of(ToolStarted))
     first.session.interrupt()
     # It dies within the grace that its tool gets.
-    await first.session._writer.settle()
+    await first.session._writer.flush()
     async with copied(shaky.store, tmp_path / "second") as store:
         life = Life(store)
         session = await life.reopen(first.session.record.id)
-        assert not session.resumable
+        assert not session.can_resume
         assert not session.resume()
         assert set(results_of(session.history)) == {"1"}
         assert (await store.load(session.record.id)).journal == ()
@@ -276,12 +276,12 @@ async def test_runs_below_it_are_over(shaky: Shaky, tmp_path: Path) -> None:
     first = Life(shaky.store, Turn(call("1", "act", "a")))
     first.session.send(Message.user("go"))
     await first.waiting()
-    recorder = first.session._under_way.recorder
+    recorder = first.session._active_run.recorder
     assert recorder is not None
     below = recorder.nested()
     below.emit(RunStarted("p", agent="finder", call_id="1"))
     below.emit(ContentDelta("half a thought"))
-    await below.settle()
+    await below.flush()
     async with copied(shaky.store, tmp_path / "second") as store:
         life = Life(store, Turn(ContentDelta("done")))
         session = await life.reopen(first.session.record.id)
@@ -289,7 +289,7 @@ async def test_runs_below_it_are_over(shaky: Shaky, tmp_path: Path) -> None:
         assert [each.text for each in session.history if each.text] == ["go"]
         journal = (await store.load(session.record.id)).journal
         assert {each.run_id for each in journal} == {recorder.run_id}
-        assert session.resumable
+        assert session.can_resume
         session.resume()
         await life.waiting()
         life.decide(AllowOnce())
@@ -309,7 +309,7 @@ async def test_a_second_death_changes_nothing(shaky: Shaky, tmp_path: Path) -> N
         await second.waiting(2)
         second.decide(AllowOnce())
         await second.stage.until(lambda: second.stage.of(ToolFinished))
-        await second.session._writer.settle()
+        await second.session._writer.flush()
         async with copied(store, tmp_path / "third") as again:
             third = Life(again, Turn(ContentDelta("done")))
             await third.reopen(first.session.record.id)
@@ -341,7 +341,7 @@ async def test_a_folder_that_is_gone_is_said_and_it_can_be_gone_on_with_later(sh
         life.stage.tools_for = gone
         with pytest.raises(ValueError, match="gone"):
             session.resume()
-        assert session.resumable
+        assert session.can_resume
         life.stage.tools_for = tools
         assert session.resume()
         await life.waiting()
@@ -390,7 +390,7 @@ async def _die_at_any_moment(folder: Path, turns: list[list[str]], seed: int) ->
                 await asyncio.sleep(0)
             await asyncio.sleep(chance.choice((0, 0, 0.01)))
             if life.session.is_new:
-                await life.session._writer.settle()
+                await life.session._writer.flush()
             ran += life.ran
             copy = copied(store, folder / f"life {number}")
             store = await copy.__aenter__()

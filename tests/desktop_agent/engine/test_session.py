@@ -8,9 +8,9 @@ import pytest
 
 from desktop_agent.conversation.items import NoticeItem, ToolCallItem, UserItem
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.engine.ledger import Ledger
+from desktop_agent.engine.ledger import JournalQueue
 from desktop_agent.engine.session_parts.titles import TITLE_LENGTH
-from desktop_agent.engine.writer import Writer
+from desktop_agent.engine.writer import SessionWriter
 from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.vocabulary.blocks import Image, Outcome, Text
 from desktop_agent.vocabulary.engine_events import (
@@ -199,7 +199,7 @@ async def test_stop_in_the_middle_keeps_what_came(shaky: Shaky) -> None:
     offer = stage.session.transcript[-1]
     assert isinstance(offer, NoticeItem)
     assert offer.action is RemedyAction.CONTINUE
-    opened_again = Writer(Ledger(shaky.store, stage.session.record, is_new=False), await stage.stored())
+    opened_again = SessionWriter(JournalQueue(shaky.store, stage.session.record, is_new=False), await stage.stored())
     assert [type(each) for each in opened_again.transcript] == [type(each) for each in stage.session.transcript]
     assert opened_again.transcript[-1] == offer
     await stage.say("on")
@@ -434,7 +434,7 @@ async def test_a_prompt_without_an_answer_offers_to_try_again_when_it_is_opened(
     stage.session.send(Message.user("go"))
     await stage.idle()
     await stage.session.close()
-    writer = Writer(Ledger(shaky.store, stage.session.record, is_new=False), await stage.stored())
+    writer = SessionWriter(JournalQueue(shaky.store, stage.session.record, is_new=False), await stage.stored())
     notice = list(writer.transcript)[-1]
     assert isinstance(notice, NoticeItem)
     assert notice.action is RemedyAction.RETRY

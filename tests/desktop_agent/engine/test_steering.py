@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.conversation.items import NoticeItem, UserItem
-from desktop_agent.engine.reopening import WAITING, reopened
+from desktop_agent.engine.reopening import MESSAGE_WAITS, reopen_session
 from desktop_agent.engine.session import Session
 from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.vocabulary.conduct.hooks import HookDeny, HookEdit, Hooks, HookVerdict, UserPromptSubmit
@@ -190,7 +190,7 @@ async def test_a_run_that_failed_leaves_the_queue_until_somebody_goes_on(shaky: 
     await stage.idle()
     assert finished(stage) == [RunEnd.FAILED]
     assert len(session.queue.entries) == 1
-    session.go_on()  # the prompt that failed goes first
+    session.continue_run()  # the prompt that failed goes first
     await stage.idle()
     assert said(session) == ["go", "now", "later", "that"]
 
@@ -203,10 +203,10 @@ async def test_what_waits_outlasts_the_program(shaky: Shaky) -> None:
     session.steer(waiting, "idle")
     await session.close()
     assert stage.of(UserMessageReturned) == []
-    again = await reopened(shaky.store, session.record.id, session._setup)
+    again = await reopen_session(shaky.store, session.record.id, session._setup)
     assert [(entry.message, entry.when) for entry in again.queue.entries] == [(waiting, "idle")]
-    assert WAITING in [item.sentence for item in again.transcript if isinstance(item, NoticeItem)]
-    again.go_on()
+    assert MESSAGE_WAITS in [item.sentence for item in again.transcript if isinstance(item, NoticeItem)]
+    again.continue_run()
     async with asyncio.timeout(PATIENCE):
         await again.wait_idle()
     assert said(again) == ["go", "half", "now", "kept", "last"]
@@ -219,7 +219,7 @@ async def test_a_message_whose_delivery_was_not_noted_is_not_delivered_again(sha
     stage = Stage(shaky, Turn(wait, ContentDelta("one")), Turn(ContentDelta("two")))
     session = await working(stage, wait)
     session.steer(Message.user("kept"))
-    await session._writer.settle()
+    await session._writer.flush()
     while_it_waited = session.record.state
     assert len(while_it_waited.queue) == 1
     wait.until.set()
@@ -227,7 +227,7 @@ async def test_a_message_whose_delivery_was_not_noted_is_not_delivered_again(sha
     await session.close()
     # The program ended after the message was written and before the queue was.
     await shaky.store.update_conversation(session.record.id, state=while_it_waited)
-    again = await reopened(shaky.store, session.record.id, session._setup)
+    again = await reopen_session(shaky.store, session.record.id, session._setup)
     assert again.queue.entries == ()
     assert said(again) == ["go", "one", "kept", "two"]
     await again.close()
@@ -280,7 +280,7 @@ async def test_at_every_moment_the_disk_has_a_message_that_was_sent(shaky: Shaky
     session = await working(stage, wait)
     message = Message.user("do not lose me")
     session.steer(message, when)
-    await session._writer.settle()
+    await session._writer.flush()
     looks: list[bool] = []
 
     async def look() -> None:
@@ -311,7 +311,7 @@ async def test_a_prompt_is_kept_while_a_hook_looks_at_it(shaky: Shaky, monkeypat
     prompt = Message.user("do not lose me")
     stage.session.send(prompt)
     await looking.wait()
-    await stage.until(lambda: stage.session._writer.ledger.is_settled)
+    await stage.until(lambda: stage.session._writer.journal_queue.is_flushed)
     # What a process finds that opens the conversation after this one died just now.
     loaded = await shaky.store.load(stage.session.record.id)
     assert loaded.messages == ()

@@ -59,8 +59,8 @@ def call(id_: str, tool: str, host: str) -> Turn:
 def begun(office: Office, net: Net) -> Session:
     office.engine._tools_for = net.registry
     session = office.new_session()
-    session.standing.add(allowing("read"))
-    session.standing.add(allowing("send"))
+    session.permission_policy.add(allowing("read"))
+    session.permission_policy.add(allowing("send"))
     return session
 
 
@@ -98,7 +98,7 @@ class TestTaint:
             session = begun(office, net)
             session.send(Message.user("go"))
             await card(session)
-            session.standing.lift()
+            session.permission_policy.lift_suspension()
             await session.wait_idle()
             await say(session)
             assert (net.sent, len(office.of(ApprovalRequested))) == (["c", "d"], 1)
@@ -117,11 +117,11 @@ class TestTaint:
         async with Office(tmp_path, call("2", "send", "c"), Turn()) as office:
             office.engine._tools_for = net.registry
             again = await office.engine.session(session.record.id)
-            assert again.standing.taint.outsiders == (UntrustedSource("web", "b.example"),)
+            assert again.permission_policy.untrusted_content.sources == (UntrustedSource("web", "b.example"),)
             again.send(Message.user("go"))
             await answered(again)
             assert net.sent == ["c"]
-            again.standing.lift()
+            again.permission_policy.lift_suspension()
         async with Office(tmp_path) as office:
-            trusted = (await office.engine.session(session.record.id)).standing.taint
-            assert (trusted.outsiders, trusted.trusted) == ((), (UntrustedSource("web", "b.example"),))
+            trusted = (await office.engine.session(session.record.id)).permission_policy.untrusted_content
+            assert (trusted.sources, trusted.trusted) == ((), (UntrustedSource("web", "b.example"),))

@@ -81,11 +81,11 @@ class TestRules:
         turns = (Turn(write("1", "one")), Turn(), Turn(write("2", "two")), Turn())
         async with Office(tmp_path, *turns) as office:
             one, two = office.new_session(), office.new_session()
-            one.standing.add(WRITES)
+            one.permission_policy.add(WRITES)
             await say(two)
             assert (office.text(), office.of(ApprovalRequested)) == ("one", [])
             await office.engine.revoke_rule(WRITES.id)
-            assert (one.standing.rules, two.standing.rules, office.engine.rules) == ((), (), ())
+            assert (one.permission_policy.rules, two.permission_policy.rules, office.engine.rules) == ((), (), ())
             two.send(Message.user("again"))
             two.approvals.answer(await card(two), Deny())
             await two.wait_idle()
@@ -97,7 +97,7 @@ class TestRules:
     async def test_one_that_was_not_written_yet_does_not_come_back(self, tmp_path: Path) -> None:
         async with Office(tmp_path) as office:
             session = office.new_session()
-            session.standing.add(WRITES)
+            session.permission_policy.add(WRITES)
             await office.engine.revoke_rule(WRITES.id)
         async with Office(tmp_path) as office:
             assert office.engine.rules == ()
@@ -106,7 +106,7 @@ class TestRules:
         denies = WRITES.model_copy(update={"effect": RuleEffect.DENY})
         async with Office(tmp_path, Turn(write("1", "one")), Turn(write("2", "two")), Turn()) as office:
             session = office.new_session()
-            session.standing.add(denies)
+            session.permission_policy.add(denies)
             session.send(Message.user("go"))
             async with asyncio.timeout(LIMIT):
                 while "1" not in results_of(session.history):
@@ -119,25 +119,25 @@ class TestRules:
 
     async def test_a_rule_that_nobody_knows_is_harmless(self, tmp_path: Path) -> None:
         async with Office(tmp_path) as office:
-            office.new_session().standing.add(WRITES)
+            office.new_session().permission_policy.add(WRITES)
             await office.engine.revoke_rule("nobody's")
             assert office.engine.rules == (WRITES,)
 
     async def test_a_disk_that_refuses_is_said_and_it_holds_as_before(self, tmp_path: Path) -> None:
         async with Office(tmp_path) as office:
             session = office.new_session()
-            session.standing.add(WRITES)
-            await session._writer.settle()
+            session.permission_policy.add(WRITES)
+            await session._writer.flush()
             database = tmp_path / "data" / DATABASE_NAME
             away = database.rename(tmp_path / "away")
             with pytest.raises(StorageFailed) as refused:
                 await office.engine.revoke_rule(WRITES.id)
             assert "still holds" in str(refused.value)
             assert "revoke the rule again" in str(refused.value.remedy)
-            assert (session.standing.rules, office.engine.rules) == ((WRITES,), (WRITES,))
+            assert (session.permission_policy.rules, office.engine.rules) == ((WRITES,), (WRITES,))
             away.rename(database)
             await office.engine.revoke_rule(WRITES.id)
-            assert (session.standing.rules, office.engine.rules) == ((), ())
+            assert (session.permission_policy.rules, office.engine.rules) == ((), ())
         async with Office(tmp_path) as office:
             assert office.engine.rules == ()
 
@@ -147,8 +147,8 @@ class TestSuspension:
         turns = (Turn(write("1", "one")), Turn(), Turn(write("2", "two")), Turn())
         async with Office(tmp_path, *turns) as office:
             session = office.new_session()
-            session.standing.add(WRITES)
-            session.standing.suspend(frozenset({Effect.WRITE}), READ_A_PAGE)
+            session.permission_policy.add(WRITES)
+            session.permission_policy.suspend(frozenset({Effect.WRITE}), READ_A_PAGE)
             session.send(Message.user("go"))
             approval = await card(session)
             (item,) = [item for item in session.transcript if isinstance(item, ToolCallItem)]
@@ -158,7 +158,7 @@ class TestSuspension:
             session.approvals.answer(approval, AllowOnce())
             await session.wait_idle()
             assert office.text() == "one"
-            session.standing.lift()
+            session.permission_policy.lift_suspension()
             await say(session)
             assert (office.text(), len(office.of(ApprovalRequested))) == ("two", 1)
 
@@ -166,26 +166,26 @@ class TestSuspension:
         wait = Wait(asyncio.Event(), asyncio.Event())
         async with Office(tmp_path, Turn(ContentDelta("Hm."), wait, write("1", "one")), Turn()) as office:
             session = office.new_session()
-            session.standing.add(WRITES)
+            session.permission_policy.add(WRITES)
             session.send(Message.user("go"))
             assert wait.reached is not None
             await wait.reached.wait()
-            session.standing.suspend(frozenset({Effect.WRITE}), READ_A_PAGE)
+            session.permission_policy.suspend(frozenset({Effect.WRITE}), READ_A_PAGE)
             wait.until.set()
             await card(session)
             assert office.text() is None
             # What made it doubtful is gone, so nobody needs to be asked.
-            session.standing.lift()
+            session.permission_policy.lift_suspension()
             await session.wait_idle()
             assert office.text() == "one"
 
     async def test_other_effects_other_conversations_and_the_next_start_are_not_suspended(self, tmp_path: Path) -> None:
         async with Office(tmp_path, Turn(write("1", "one")), Turn(), Turn(write("2", "two")), Turn()) as office:
             session, other = office.new_session(), office.new_session()
-            session.standing.add(WRITES)
-            session.standing.suspend(frozenset({Effect.NETWORK}), READ_A_PAGE)
+            session.permission_policy.add(WRITES)
+            session.permission_policy.suspend(frozenset({Effect.NETWORK}), READ_A_PAGE)
             await say(session)
-            session.standing.suspend(frozenset({Effect.WRITE}), READ_A_PAGE)
+            session.permission_policy.suspend(frozenset({Effect.WRITE}), READ_A_PAGE)
             await say(other)
             assert (office.text(), office.of(ApprovalRequested)) == ("two", [])
         async with Office(tmp_path, Turn(write("3", "three")), Turn()) as office:
@@ -194,10 +194,10 @@ class TestSuspension:
 
 
 class TestFiles:
-    async def prepared(self, office: Office) -> tuple[Session, list[Message]]:
+    async def prepared_history(self, office: Office) -> tuple[Session, list[Message]]:
         """Three prompts; the work on each wrote a file."""
         session = office.new_session()
-        session.standing.add(WRITES)
+        session.permission_policy.add(WRITES)
         return session, [await say(session, text) for text in ("first", "second", "third")]
 
     TURNS = (
@@ -213,7 +213,7 @@ class TestFiles:
         self, tmp_path: Path
     ) -> None:
         async with Office(tmp_path, *self.TURNS) as office:
-            session, (_, second, _) = await self.prepared(office)
+            session, (_, second, _) = await self.prepared_history(office)
             assert (office.text(), office.text("other.txt")) == ("three", "new")
         async with Office(tmp_path) as office:
             again = await office.engine.session(session.record.id)
@@ -229,7 +229,7 @@ class TestFiles:
 
     async def test_what_the_person_wrote_since_is_left_alone_and_said(self, tmp_path: Path) -> None:
         async with Office(tmp_path, *self.TURNS) as office:
-            session, (_, second, _) = await self.prepared(office)
+            session, (_, second, _) = await self.prepared_history(office)
             (office.work / "note.txt").write_text("mine")
             assert session.checkpoints is not None
             await session.checkpoints.restore_since(second.id)
@@ -241,7 +241,7 @@ class TestFiles:
 
     async def test_a_folder_that_is_gone_is_said(self, tmp_path: Path) -> None:
         async with Office(tmp_path, *self.TURNS) as office:
-            session, (first, *_) = await self.prepared(office)
+            session, (first, *_) = await self.prepared_history(office)
             shutil.rmtree(office.work)
             assert session.checkpoints is not None
             restored = await session.checkpoints.restore_since(first.id)
@@ -255,7 +255,7 @@ class TestFiles:
     async def test_what_cannot_be_is_refused_with_a_remedy(self, tmp_path: Path) -> None:
         wait = Wait(asyncio.Event(), asyncio.Event())
         async with Office(tmp_path, *self.TURNS, Turn(wait)) as office:
-            session, (first, *_) = await self.prepared(office)
+            session, (first, *_) = await self.prepared_history(office)
             assert session.checkpoints is not None
             with pytest.raises(WrongUse, match="no such message") as unknown:
                 await session.checkpoints.restore_since("nobody's")

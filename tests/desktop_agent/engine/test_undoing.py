@@ -10,7 +10,7 @@ import pytest
 from desktop_agent.engine.checkpoints import Checkpoints
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.decorator import tool as made_tool
-from desktop_agent.tools.file_keeper import Restored
+from desktop_agent.tools.file_keeper import RestoreReport
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
@@ -36,16 +36,16 @@ class Agency:
 
     def __init__(self, shaky: Shaky, folder: Path | None = None, fails: Exception | None = None) -> None:
         self.booked: list[str] = []
-        self.begun: list[str] = []
+        self.has_begun: list[str] = []
         self.undo: Undo = self.unbook
         self.folder = folder
         self.fails = fails
-        self.book = self.tool()
+        self.rule_book = self.tool()
         self.stage = Stage(
             shaky,
             Turn(USE),
             Turn(),
-            tools=(self.book,),
+            tools=(self.rule_book,),
             setup={"store": shaky.store},
             workspace=None if folder is None else str(folder),
         )
@@ -71,10 +71,10 @@ class Agency:
         return made_tool(undo=undo, changes=changes, timeout=5.0, name=name)(book)
 
     async def unbook(self, made: dict[str, Any]) -> str:
-        self.begun.append(made["city"])
+        self.has_begun.append(made["city"])
         made.clear()
-        self.booked.remove(self.begun[-1])
-        return f"Unbooked {self.begun[-1]}."
+        self.booked.remove(self.has_begun[-1])
+        return f"Unbooked {self.has_begun[-1]}."
 
     @property
     def checkpoints(self) -> Checkpoints:
@@ -91,11 +91,11 @@ class Agency:
         (checkpoint,) = await self.checkpoints.list()
         return checkpoint
 
-    async def restore(self, checkpoint: Checkpoint) -> Restored:
+    async def restore(self, checkpoint: Checkpoint) -> RestoreReport:
         return await self.checkpoints.restore(checkpoint.id)
 
 
-def why(restored: Restored) -> str:
+def why(restored: RestoreReport) -> str:
     (only,) = restored.left_alone
     assert only.is_undo
     assert str(only.remedy)
@@ -112,7 +112,7 @@ async def test_a_call_is_undone_once_and_its_files_are_put_back(shaky: Shaky, tm
     assert (first.restored, first.undone, first.left_alone) == (("ticket",), "Unbooked Oslo.", ())
     again = await agency.restore(checkpoint)
     assert (again.restored, again.checkpoint, again.left_alone) == ((), first.checkpoint, ())
-    assert (agency.booked, agency.begun, (tmp_path / "work/ticket").exists()) == ([], ["Oslo"], False)
+    assert (agency.booked, agency.has_begun, (tmp_path / "work/ticket").exists()) == ([], ["Oslo"], False)
     assert first.checkpoint.restored
     assert await agency.checkpoints.restore_since(agency.stage.session.history[0].id) == ()
     assert agency.stage.of(CheckpointRestored) == [CheckpointRestored(checkpoint.id, undone="Unbooked Oslo.")] * 2
@@ -131,12 +131,12 @@ async def test_a_call_that_failed_is_not_undone(shaky: Shaky) -> None:
     checkpoint = await agency.work()
     assert results_of(agency.stage.session.history)["1"].outcome is Outcome.FAILED
     restored = await agency.restore(checkpoint)
-    assert (agency.begun, restored.left_alone, restored.checkpoint.restored) == ([], (), True)
+    assert (agency.has_begun, restored.left_alone, restored.checkpoint.restored) == ([], (), True)
 
 
 async def test_that_it_begins_is_on_the_disk_first(shaky: Shaky) -> None:
     async def look(_: dict[str, Any]) -> str:
-        seen.extend(await shaky.store.checkpoints.of(agency.stage.session.record.id))
+        seen.extend(await shaky.store.checkpoints.of_conversation(agency.stage.session.record.id))
         return "Looked."
 
     seen: list[Checkpoint] = []
@@ -158,9 +158,9 @@ async def test_a_disk_that_refuses_to_note_it_keeps_it_from_beginning(
         patch.setattr(shaky.store.checkpoints, "save", refuse)
         with pytest.raises(StorageFailed):
             await agency.restore(checkpoint)
-    assert agency.begun == []
+    assert agency.has_begun == []
     await agency.restore(checkpoint)
-    assert (agency.begun, agency.booked) == (["Oslo"], [])
+    assert (agency.has_begun, agency.booked) == (["Oslo"], [])
 
 
 async def test_one_that_began_and_never_ended_is_reported_and_not_begun_again(shaky: Shaky) -> None:
@@ -172,7 +172,7 @@ async def test_one_that_began_and_never_ended_is_reported_and_not_begun_again(sh
         restored = await agency.restore(checkpoint)
         assert "is not known" in why(restored)
         assert not restored.checkpoint.restored
-    assert (agency.begun, agency.booked) == ([], ["Oslo"])
+    assert (agency.has_begun, agency.booked) == ([], ["Oslo"])
 
 
 async def test_a_call_whose_end_was_never_noted_is_reported(shaky: Shaky) -> None:
@@ -180,7 +180,7 @@ async def test_a_call_whose_end_was_never_noted_is_reported(shaky: Shaky) -> Non
     checkpoint = await agency.work()
     await shaky.store.checkpoints.save(checkpoint.model_copy(update={"succeeded": None}))
     assert "broken off" in why(await agency.restore(checkpoint))
-    assert agency.begun == []
+    assert agency.has_begun == []
 
 
 async def test_a_tool_that_is_gone_is_reported_and_may_come_back(shaky: Shaky) -> None:
@@ -190,7 +190,7 @@ async def test_a_tool_that_is_gone_is_reported_and_may_come_back(shaky: Shaky) -
     restored = await agency.restore(checkpoint)
     assert "not there any more" in why(restored)
     assert (restored.failed, agency.stage.of(CheckpointRestored)[0].not_undone) == ((), why(restored))
-    agency.stage.tools_for = lambda _: ToolRegistry((agency.book,))
+    agency.stage.tools_for = lambda _: ToolRegistry((agency.rule_book,))
     assert (await agency.restore(checkpoint)).undone == "Unbooked Oslo."
 
 
@@ -199,7 +199,7 @@ async def test_one_that_raises_is_reported_without_its_words_and_not_begun_again
     shaky: Shaky, error: BaseException
 ) -> None:
     async def fail(_: dict[str, Any]) -> str:
-        agency.begun.append("")
+        agency.has_begun.append("")
         raise error
 
     agency = Agency(shaky)
@@ -209,7 +209,7 @@ async def test_one_that_raises_is_reported_without_its_words_and_not_begun_again
     assert type(error).__name__ in said
     assert "a secret" not in said
     assert "is not begun again" in why(await agency.restore(checkpoint))
-    assert agency.begun == [""]
+    assert agency.has_begun == [""]
 
 
 async def test_one_that_says_no_text_or_more_than_enough_is_held(shaky: Shaky) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from desktop_agent.engine.session_parts.setup import SessionSetup
-from desktop_agent.engine.unkept import unkept_session
+from desktop_agent.engine.unkept import in_memory_session
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.vocabulary.blocks import Text, ToolResult
@@ -43,20 +43,20 @@ def setup(*turns: Turn, **more: Any) -> tuple[SessionSetup, ScriptedProvider]:
 
 async def test_a_rule_for_a_closed_one_is_refused() -> None:
     made, _ = setup()
-    session = unkept_session(made, model="m")
+    session = in_memory_session(made, model="m")
     rule = Rule(effect=RuleEffect.DENY, tool="act", scope=RuleScope.CONVERSATION)
-    session.standing.add(rule)
+    session.permission_policy.add(rule)
     await session.close()
     with pytest.raises(WrongUse, match="closed"):
-        session.standing.add(rule.model_copy(update={"id": "another"}))
+        session.permission_policy.add(rule.model_copy(update={"id": "another"}))
     with pytest.raises(WrongUse, match="closed"):
-        session.standing.revoke(rule.id)
+        session.permission_policy.revoke(rule.id)
 
 
 async def test_it_speaks_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     made, provider = setup(Turn(ContentDelta("Hi")), Turn(ContentDelta("again")))
-    session = unkept_session(made, model="m", messages=(Message.user("before"), Message.assistant("yes")))
+    session = in_memory_session(made, model="m", messages=(Message.user("before"), Message.assistant("yes")))
     assert session.is_new
     session.send(Message.user("Hello"))
     await session.wait_idle()
@@ -71,7 +71,7 @@ async def test_it_speaks_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.
 
 async def test_the_caller_runs_the_calls_and_goes_on(tmp_path: Path) -> None:
     made, _ = setup(Turn(call("1", "act")), Turn(ContentDelta("done")), execute_tools=False)
-    session = unkept_session(made, model="m")
+    session = in_memory_session(made, model="m")
     events: list[Envelope] = []
     session.subscribe(on_event=events.append)
     session.send(Message.user("go"))
@@ -80,27 +80,27 @@ async def test_the_caller_runs_the_calls_and_goes_on(tmp_path: Path) -> None:
     ends = [each.event.reason for each in events if isinstance(each.event, RunFinished)]
     assert ends == [RunEnd.AWAITING_RESULTS]  # and what waits goes on waiting
     assert len(session.queue.entries) == 1
-    session.queue.hand_back()
+    session.queue.take_all()
     result = ToolResult(tool_use_id="1", content=(Text(text="ok"),))
     session.edit_history((*session.history, Message.tool_results([result])))
-    session.go_on()
+    session.continue_run()
     await session.wait_idle()
     assert [each.role for each in session.history] == ["user", "assistant", "tool", "assistant"]
     with pytest.raises(WrongUse):
-        session.go_on()
+        session.continue_run()
     await session.close()
 
 
 async def test_rules_and_modes_hold_while_it_is_open(tmp_path: Path) -> None:
     rule = Rule(effect=RuleEffect.ALLOW, tool="act", scope=RuleScope.ALWAYS)
     made, _ = setup(Turn(call("1", "act")), Turn(ContentDelta("done")), rules=(rule,))
-    session = unkept_session(made, model="m")
+    session = in_memory_session(made, model="m")
     session.modes.set_by_person("accept-edits")
     session.policies.install("p", "Be brief.", scope="persistent")
     session.send(Message.user("go"))
     await session.wait_idle()
     assert session.history[-1].text == "done"
     assert session.record.state.mode == "accept-edits"
-    session.standing.revoke(rule.id)
-    assert session.standing.rules == ()
+    session.permission_policy.revoke(rule.id)
+    assert session.permission_policy.rules == ()
     await session.close()

@@ -9,7 +9,7 @@ import pytest
 
 from desktop_agent.engine import leaving
 from desktop_agent.engine.engine import Engine, RunDefaults
-from desktop_agent.engine.unsaved import as_markdown
+from desktop_agent.engine.unsaved import unsaved_as_markdown
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.errors import StorageFailed
@@ -30,7 +30,7 @@ async def test_what_was_said_while_the_folder_was_gone_can_be_read_from_the_file
     assert "gone" in str(unsaved.reason.sentence)
     assert [message.text for message in unsaved.messages] == ["precious", "a ``` fence \ud800"]
 
-    text = as_markdown(engine.unsaved, Message.user("half a thought"))
+    text = unsaved_as_markdown(engine.unsaved, Message.user("half a thought"))
     assert text.startswith("# precious\n\n## You\n\nprecious\n\n## Model\n\na ``` fence")
     assert text.endswith("# What was being written\n\nhalf a thought\n")
     fenced = text.partition("````jsonl\n")[2].partition("\n````")[0]
@@ -59,14 +59,14 @@ async def test_what_is_kept_is_not_left(tmp_path: Path) -> None:
 async def test_what_can_never_be_written_is_known_after_its_conversation_was_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leaving, "LINGERS", 0)
+    monkeypatch.setattr(leaving, "LINGER_SECONDS", 0)
     engine = await Engine.open(tmp_path, RunDefaults(model="m"))
     session = engine.new_session()
     monkeypatch.setattr(Store, "commit", _never)
     session._writer.add(Message.user("precious"))
     with pytest.raises(StorageFailed):
-        await session.settle()
-    engine.leave(session)
+        await session.flush()
+    engine.release_session(session)
     del session
     for _ in range(20):  # turns of the loop in which it would be closed
         await asyncio.sleep(0)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from desktop_agent.conversation.items import Added, AnswerItem, NoticeItem, Removed, ToolCallItem, UserItem
-from desktop_agent.engine.ledger import Ledger
+from desktop_agent.engine.ledger import JournalQueue
 from desktop_agent.engine.session_parts.recorder import RunRecorder
-from desktop_agent.engine.writer import Writer
+from desktop_agent.engine.writer import SessionWriter
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.blocks import Summary
 from desktop_agent.vocabulary.engine_events import (
@@ -32,8 +32,8 @@ from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.engine.stage import DISK, Shaky, Stage, record, shaky_store
 
 
-def writer(shaky: Shaky, *messages: Message) -> Writer:
-    return Writer(Ledger(shaky, record(), is_new=True), messages)  # type: ignore[arg-type]
+def writer(shaky: Shaky, *messages: Message) -> SessionWriter:
+    return SessionWriter(JournalQueue(shaky, record(), is_new=True), messages)  # type: ignore[arg-type]
 
 
 async def test_a_recorder_counts_without_gaps_and_is_deaf_after_the_end(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ async def test_a_recorder_counts_without_gaps_and_is_deaf_after_the_end(tmp_path
         assert {each.run_id for each in heard} == {recorder.run_id}
         assert heard[-1].event == RunFinished(RunEnd.COMPLETED)
         assert recorder.history() == ()
-        await about.ledger.close()
+        await about.journal_queue.close()
         assert len((await shaky.store.load(about.record.id)).journal) == 0  # the run is over on disk too
 
 
@@ -69,7 +69,7 @@ async def test_a_run_is_over_for_whoever_hears_of_its_end(tmp_path: Path) -> Non
         recorder.emit(RunStarted("p"))
         recorder.emit(RunFinished(RunEnd.COMPLETED))
         assert states == [False, True]
-        await about.ledger.close()
+        await about.journal_queue.close()
 
 
 async def test_two_listeners_hear_the_same_and_one_that_fails_harms_nobody(
@@ -101,7 +101,7 @@ async def test_two_listeners_hear_the_same_and_one_that_fails_harms_nobody(
         recorder.emit(ContentDelta("b"))
         assert caplog.text.count("a listener failed") == 3
         assert len(events[0]) == 3
-        await about.ledger.close()
+        await about.journal_queue.close()
 
 
 @pytest.mark.parametrize("kind", [SystemExit, GeneratorExit, KeyboardInterrupt, asyncio.CancelledError])
@@ -177,10 +177,10 @@ async def test_the_journal_has_what_was_said_and_not_what_a_listener_made_of_it(
         about.subscribe(None, vandal)
         await about.commit(Message.user("p"))
         RunRecorder(about).emit(ToolStarted("1", {"word": "kept"}))
-        await about.settle()
+        await about.flush()
         (kept,) = (await shaky.store.load(about.record.id)).journal
         assert kept.event == ToolStarted("1", {"word": "kept"})
-        await about.ledger.close()
+        await about.journal_queue.close()
 
 
 async def test_of_prompts_that_were_shown_nothing_piles_up(tmp_path: Path) -> None:
@@ -196,12 +196,12 @@ async def test_of_prompts_that_were_shown_nothing_piles_up(tmp_path: Path) -> No
         for _ in range(50):
             handed_back = Message.user("handed back")
             about.show(handed_back)
-            about.tell_between_runs(UserMessageReturned(handed_back.id, "why"))
+            about.emit_between_runs(UserMessageReturned(handed_back.id, "why"))
         assert _sizes(about) == sizes
-        await about.ledger.close()
+        await about.journal_queue.close()
 
 
-def _sizes(about: Writer) -> dict[str, int]:
+def _sizes(about: SessionWriter) -> dict[str, int]:
     return {name: len(value) for name, value in vars(about).items() if isinstance(value, set | dict | list)}
 
 
@@ -214,7 +214,7 @@ async def test_one_who_left_hears_nothing(tmp_path: Path) -> None:
         about.show(Message.user("p"))
         RunRecorder(about).emit(RunStarted("p"))
         assert heard == []
-        await about.ledger.close()
+        await about.journal_queue.close()
 
 
 async def test_messages_are_remembered_even_when_the_disk_refuses(tmp_path: Path) -> None:
@@ -224,11 +224,11 @@ async def test_messages_are_remembered_even_when_the_disk_refuses(tmp_path: Path
         await about.commit(Message.user("kept"))
         assert [each.text for each in about.history()] == ["kept"]
         with pytest.raises(StorageFailed):
-            await about.settle()
+            await about.flush()
         notices = [item for item in about.transcript if isinstance(item, NoticeItem)]
         assert [(str(each.sentence), each.level) for each in notices] == [("the disk refuses", "error")]
         shaky.refuse = None
-        await about.ledger.close()
+        await about.journal_queue.close()
         assert [each.text for each in (await shaky.store.load(about.record.id)).messages] == ["kept"]
 
 
@@ -240,13 +240,13 @@ async def test_trouble_in_the_middle_of_an_answer_does_not_split_it(tmp_path: Pa
         recorder.emit(ContentDelta("one "))
         shaky.refuse = DISK
         with pytest.raises(StorageFailed):
-            await recorder.settle()
+            await recorder.flush()
         recorder.emit(ContentDelta("two"))
         recorder.emit(RunFinished(RunEnd.COMPLETED))
         answers = [item for item in about.transcript if isinstance(item, AnswerItem)]
         assert [(str(each.text), each.finished) for each in answers] == [("one two", True)]
         shaky.refuse = None
-        await about.ledger.close()
+        await about.journal_queue.close()
 
 
 async def test_a_call_that_was_being_written_goes_when_the_request_is_sent_again(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ async def test_a_call_that_was_being_written_goes_when_the_request_is_sent_again
         recorder.emit(ToolArgsDelta("1", "look", '{"word'))
         assert [str(item.arguments) for item in about.transcript if hasattr(item, "arguments")] == ['{"word']
         recorder.emit(RunFinished(RunEnd.FAILED))
-        await about.ledger.close()
+        await about.journal_queue.close()
 
 
 async def test_usage_is_that_of_the_last_answer(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ async def test_usage_is_that_of_the_last_answer(tmp_path: Path) -> None:
         assert about.usage == Usage(total_tokens=5)
         RunRecorder(about).emit(UsageUpdate(Usage(total_tokens=9)))
         assert about.usage == Usage(total_tokens=9)
-        await about.ledger.close()
+        await about.journal_queue.close()
 
 
 async def test_usage_of_a_summary_is_not_that_of_an_answer(tmp_path: Path) -> None:
@@ -283,4 +283,4 @@ async def test_usage_of_a_summary_is_not_that_of_an_answer(tmp_path: Path) -> No
         summary = Message(role=Role.SYSTEM, blocks=blocks, usage=Usage(total_tokens=90_000))
         about = writer(shaky, Message.user("p"), answer, summary)
         assert about.usage == Usage(total_tokens=5)
-        await about.ledger.close()
+        await about.journal_queue.close()

@@ -16,7 +16,7 @@ from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import AgentError
-from desktop_agent.vocabulary.preferences import Preferences, Providers
+from desktop_agent.vocabulary.preferences import Preferences, ProviderPreferences
 
 UNLOCK = ["gnome-keyring-daemon", "--replace", "--unlock", "--components=secrets"]
 
@@ -32,17 +32,17 @@ async def main(wants_key: str, wants_none: str) -> dict[str, Any]:
     mine = Endpoint(id="key", title="Mine", base_url=wants_key, needs_key=True)
     given = Endpoint(id="given", title="Given", base_url=wants_key, has_key=True)
     local = Endpoint(id="local", title="Local", base_url=wants_none)
-    preferences = Preferences(providers=Providers(endpoints=(local, mine, given)))
+    preferences = Preferences(providers=ProviderPreferences(endpoints=(local, mine, given)))
     http, secrets = HttpClient(), SecretStore()
     connections = Connections(secrets, http, lambda: preferences)
     said: dict[str, Any] = {"local": await listed(connections, "local"), "has_keyring": "keyring" in sys.modules}
     said["locked"] = await listed(connections, "key")
     said["given"] = await listed(connections, "given")
     try:
-        await connections.keep_key("key", SecretStr("memory"))
+        await connections.save_key("key", SecretStr("memory"))
     except AgentError as error:
         said["keep"] = f"{error.sentence} {error.remedy}"
-    await connections.keep_key("key", SecretStr("memory"), session_only=True)
+    await connections.save_key("key", SecretStr("memory"), session_only=True)
     said["in_memory"] = await listed(connections, "key")
     # What was kept in memory is forgotten, as by the next start of the program.
     again = Connections(SecretStore(), http, lambda: preferences)

@@ -670,8 +670,8 @@ def test_a_limit_that_is_none_is_wrong_use(ask: Asker, switch: str, seconds: str
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 def test_a_terminal_is_told_how_long_nothing_has_come(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hearing, "FIRST_WORD_AFTER", 0.05)
-    monkeypatch.setattr(hearing, "NEXT_WORD_AFTER", 0.02)
+    monkeypatch.setattr(hearing, "FIRST_NOTICE_AFTER", 0.05)
+    monkeypatch.setattr(hearing, "NOTICE_INTERVAL", 0.02)
     ours, theirs = os.openpty()
     words: list[bytes] = []
     release = asyncio.Event()
@@ -701,8 +701,8 @@ def test_a_terminal_is_told_how_long_nothing_has_come(ask: Asker, monkeypatch: p
 
 
 def test_elsewhere_nothing_is_said_of_the_wait(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hearing, "FIRST_WORD_AFTER", 0.01)
-    monkeypatch.setattr(hearing, "NEXT_WORD_AFTER", 0.01)
+    monkeypatch.setattr(hearing, "FIRST_NOTICE_AFTER", 0.01)
+    monkeypatch.setattr(hearing, "NOTICE_INTERVAL", 0.01)
     with serving(Loopback(Reply(b"", hold=asyncio.Event()))) as server:
         asked = ask("--first-event-timeout", "0.3", "Hello", server=server)
     assert "No answer yet" not in asked.err

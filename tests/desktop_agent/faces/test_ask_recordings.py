@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.agent.retry import LONGEST_HINT, RetryPolicy
+from desktop_agent.agent.retry import MAX_RETRY_AFTER, RetryPolicy
 from tests.desktop_agent.faces.asking import Asker, serving
 from tests.desktop_agent.providers.canon import RECORDINGS, cut_at, expected, matches, pieces, recordings, splits
 from tests.desktop_agent.providers.loopback import Loopback, Reply
@@ -82,7 +82,7 @@ def test_a_recorded_error(ask: Asker, row: dict[str, Any]) -> None:
     assert error == {"type": "error", "kind": row["expect"]["kind"], "message": row["expect"]["message"]}
     assert asked.code == 1
     hint = float(row["headers"].get("retry-after", 0))
-    assert (requests > 1) == (row["expect"]["retry"] and hint <= LONGEST_HINT)
+    assert (requests > 1) == (row["expect"]["retry"] and hint <= MAX_RETRY_AFTER)
 
 
 @pytest.mark.parametrize("path", STREAMS[:: len(STREAMS) // 4], ids=name)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from desktop_agent.engine.engine import Engine, RunDefaults
-from desktop_agent.faces.ask import ERROR, _Conversation
+from desktop_agent.faces.ask import ERROR, _AskRun
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.errors import StorageFailed
@@ -64,9 +64,9 @@ async def test_what_was_lost_in_the_middle_of_a_run_fails_at_its_end(
         patch.setattr(Store, "commit", never)
         session._writer.add(Message.user("lost"))
         with pytest.raises(StorageFailed):
-            await session.settle()
+            await session.flush()
     arguments = SimpleNamespace(jsonl=False, tools="none", approve="never")
-    code = await _Conversation(session, arguments, io.StringIO()).run(Message.user("go on"))  # type: ignore[arg-type]
+    code = await _AskRun(session, arguments, io.StringIO()).run(Message.user("go on"))  # type: ignore[arg-type]
     assert code == ERROR
     assert "The answer was not stored: " in capsys.readouterr().err
     await engine.close()

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.faces.canonical import canonical
+from desktop_agent.faces.canonical import event_to_json
 from desktop_agent.vocabulary.blocks import ServerStep, ToolUse, Unknown
 from desktop_agent.vocabulary.engine_events import Event, RetryScheduled, TurnStarted
 from desktop_agent.vocabulary.errors import Sentence
@@ -28,21 +28,25 @@ from desktop_agent.vocabulary.usage import Usage
 def test_the_family_of_a_server_is_no_part_of_the_providers_name(name: str) -> None:
     block = ThinkingBlock("Hm.", name, {"field": "reasoning"})
     line = {"type": "thinking_block", "text": "Hm.", "provider": "openai-compat", "metadata": {"field": "reasoning"}}
-    assert canonical(block) == line
+    assert event_to_json(block) == line
 
 
 def test_a_phase_and_details_are_written_where_there_are_any() -> None:
-    assert canonical(ContentDelta("a")) == {"type": "content_delta", "text": "a"}
-    assert canonical(ContentDelta("a", "commentary")) == {"type": "content_delta", "text": "a", "phase": "commentary"}
+    assert event_to_json(ContentDelta("a")) == {"type": "content_delta", "text": "a"}
+    assert event_to_json(ContentDelta("a", "commentary")) == {
+        "type": "content_delta",
+        "text": "a",
+        "phase": "commentary",
+    }
     end: dict[str, Any] = {"type": "message_delta", "stop_reason": "refusal", "raw": "refusal"}
-    assert canonical(MessageDelta(StopReason.REFUSAL, "refusal")) == end
-    assert canonical(MessageDelta(StopReason.REFUSAL, "refusal", {"a": 1})) == {**end, "details": {"a": 1}}
+    assert event_to_json(MessageDelta(StopReason.REFUSAL, "refusal")) == end
+    assert event_to_json(MessageDelta(StopReason.REFUSAL, "refusal", {"a": 1})) == {**end, "details": {"a": 1}}
 
 
 def test_a_call_is_written_without_what_belongs_to_its_server_and_money_is_not_usage() -> None:
     call = ToolUse(id="1", name="f", input={"a": 1}, provider="p", metadata={"arguments": "{ }"})
-    assert canonical(call) == {"type": "tool_use", "id": "1", "name": "f", "input": {"a": 1}}
-    assert "cost" not in (canonical(UsageUpdate(Usage(cost=1.0))) or {})
+    assert event_to_json(call) == {"type": "tool_use", "id": "1", "name": "f", "input": {"a": 1}}
+    assert "cost" not in (event_to_json(UsageUpdate(Usage(cost=1.0))) or {})
 
 
 @pytest.mark.parametrize(
@@ -62,4 +66,4 @@ def test_a_call_is_written_without_what_belongs_to_its_server_and_money_is_not_u
     ids=lambda event: event.type,
 )
 def test_what_is_no_canonical_event_is_not_written(event: Event) -> None:
-    assert canonical(event) is None
+    assert event_to_json(event) is None

@@ -82,7 +82,7 @@ async def test_all_steps_of_two_rounds() -> None:
         ),
     ]
     assert not handle.is_active
-    assert not handle._conversing.is_open
+    assert not handle._conversation.is_open
     given = script.requests[1].messages[-1]
     assert [block.tool_use_id for block in given.blocks if isinstance(block, ToolResult)] == ["a", "b"]
     assert [[spec.name for spec in request.tools] for request in script.requests] == [["add"]] * 3
@@ -172,14 +172,14 @@ async def test_cancelling_while_the_first_step_is_being_asked_for_ends_it() -> N
 
 async def test_a_stop_that_comes_too_late_for_the_calls_ends_the_loop_all_the_same() -> None:
     handle, script = await begun(Turn(call("a")))
-    stop = handle._conversing.interrupt
+    stop = handle._conversation.interrupt
     # The run has told of its end, and nobody has read that yet.
-    handle._conversing.interrupt = lambda: None
+    handle._conversation.interrupt = lambda: None
     reading = asyncio.create_task(anext(handle))
     while not script.requests:
         await asyncio.sleep(0)
     handle.cancel()
-    handle._conversing.interrupt = stop
+    handle._conversation.interrupt = stop
     assert await reading == ToolCallsRequested((call("a"),))
     assert await listed(handle) == [LoopDone("", StopReason.TOOL_USE, None, (call("a"),), RunEnd.CANCELLED)]
 

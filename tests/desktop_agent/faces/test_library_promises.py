@@ -307,7 +307,7 @@ async def test_another_history_leaves_no_answer_that_nobody_read(clears: bool) -
         await client.send("hi")
         client.queue.add("second", "idle")
         assert [block.text for block in await blocks_of(client.receive)] == ["one"]
-        await client.controls._conversing.opened_session.wait_idle()
+        await client.controls._conversation.opened_session.wait_idle()
         if clears:
             await client.clear_history()
             await client.send("new start")

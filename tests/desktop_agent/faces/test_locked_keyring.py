@@ -14,7 +14,7 @@ import pytest
 
 from desktop_agent.storage.preferences_file import PreferencesFile
 from desktop_agent.vocabulary.endpoints import Endpoint
-from desktop_agent.vocabulary.preferences import Preferences, Providers
+from desktop_agent.vocabulary.preferences import Preferences, ProviderPreferences
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
 from tests.desktop_agent.storage import test_secrets
 from tests.frame.patience import PATIENCE
@@ -67,7 +67,7 @@ async def saved(folder: Path, wants_key: Loopback) -> None:
     """A server that the window was given, whose key lies in the keyring."""
     mine = Endpoint(id="key", title="Mine", base_url=wants_key.url, needs_key=True, has_key=True)
     await asyncio.to_thread(folder.mkdir)
-    providers = Providers(endpoints=(mine,), endpoint_id="key", model="m")
+    providers = ProviderPreferences(endpoints=(mine,), endpoint_id="key", model="m")
     await PreferencesFile(folder).save(Preferences(providers=providers))
 
 

@@ -105,8 +105,8 @@ async def test_everything_is_closed_at_the_end_and_after_an_error() -> None:
     with pytest.raises(Truncated):
         await listed(broken)
     # Both are still held.
-    assert not whole._conversing.is_open
-    assert not broken._conversing.is_open
+    assert not whole._conversation.is_open
+    assert not broken._conversation.is_open
 
 
 async def test_nobody_there_is_an_error_and_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ import asyncio
 import httpcore
 import pytest
 
-from desktop_agent.network.checked_backend import CheckedBackend, system_addresses
+from desktop_agent.network.checked_backend import CheckedBackend, resolve_host
 from desktop_agent.network.failures import PrivateHost
 
 PUBLIC = ["93.184.216.34", "93.184.216.35"]
@@ -16,11 +16,11 @@ class Doors(httpcore.AsyncNetworkBackend):
 
     def __init__(self, port: int, shut: tuple[str, ...] = ()) -> None:
         self.tried: list[str] = []
-        self._port, self._shut, self._inner = port, shut, httpcore.AnyIOBackend()
+        self._port, self._close_bar, self._inner = port, shut, httpcore.AnyIOBackend()
 
     async def connect_tcp(self, host, port, timeout=None, local_address=None, socket_options=None):  # noqa: ASYNC109
         self.tried.append(host)
-        if host in self._shut:
+        if host in self._close_bar:
             raise httpcore.ConnectError("shut")
         return await self._inner.connect_tcp("127.0.0.1", self._port, timeout, local_address, socket_options)
 
@@ -83,4 +83,4 @@ async def test_sockets_of_this_machine_are_never_opened(port):
 
 
 async def test_the_system_knows_numbers_in_all_forms():
-    assert await system_addresses("0x7f.1", 80) == ["127.0.0.1"]
+    assert await resolve_host("0x7f.1", 80) == ["127.0.0.1"]

@@ -4,7 +4,7 @@ import ssl
 
 import pytest
 
-from desktop_agent.network.client_hello import Incomplete, server_name
+from desktop_agent.network.client_hello import IncompleteHello, parse_server_name
 
 
 def hello(name: str | None) -> bytes:
@@ -24,16 +24,16 @@ def in_records(data: bytes, size: int) -> bytes:
 
 def test_the_name_is_found_however_it_is_cut() -> None:
     whole = hello("Allowed.Example")
-    assert server_name(whole) == "allowed.example"
-    assert server_name(whole + b"\x17more") == "allowed.example"
-    assert server_name(in_records(whole, 7)) == "allowed.example"
+    assert parse_server_name(whole) == "allowed.example"
+    assert parse_server_name(whole + b"\x17more") == "allowed.example"
+    assert parse_server_name(in_records(whole, 7)) == "allowed.example"
     for end in range(len(whole)):
-        with pytest.raises(Incomplete):
-            server_name(whole[:end])
+        with pytest.raises(IncompleteHello):
+            parse_server_name(whole[:end])
 
 
 def test_there_may_be_none() -> None:
-    assert server_name(hello(None)) is None
+    assert parse_server_name(hello(None)) is None
 
 
 def test_what_is_no_first_message_is_refused() -> None:
@@ -44,12 +44,12 @@ def test_what_is_no_first_message_is_refused() -> None:
         broken = whole.copy()
         broken[at] = value
         with pytest.raises(ValueError, match=r"client|version"):
-            server_name(bytes(broken))
+            parse_server_name(bytes(broken))
     for data in (b"\x16\x03\x01\x00\x00", b"\x16\x03\x01\x00\x01\x01\x17\x03\x01\x00\x01\x01"):
         with pytest.raises(ValueError, match=r"empty|no handshake"):
-            server_name(data)
+            parse_server_name(data)
     with pytest.raises(ValueError, match="too long"):
-        server_name(in_records(b"\x16\x03\x01\x00\x00\x01\xff\xff\xff" + bytes(70_000), 16_000))
+        parse_server_name(in_records(b"\x16\x03\x01\x00\x00\x01\xff\xff\xff" + bytes(70_000), 16_000))
 
 
 def test_two_names_are_refused() -> None:
@@ -63,4 +63,4 @@ def test_two_names_are_refused() -> None:
     for at, size in ((3, 2), (6, 3), (ends, 2)):
         doubled[at : at + size] = (int.from_bytes(doubled[at : at + size]) + len(extension)).to_bytes(size)
     with pytest.raises(ValueError, match="more than once"):
-        server_name(bytes(doubled))
+        parse_server_name(bytes(doubled))

@@ -2,7 +2,13 @@
 
 import pytest
 
-from desktop_agent.network.granted_hosts import GrantedHost, HostAndPort, granted_host, granted_hosts, host_and_port
+from desktop_agent.network.granted_hosts import (
+    GrantedHost,
+    HostAndPort,
+    normalise_granted_hosts,
+    parse_granted_host,
+    parse_host_and_port,
+)
 
 
 @pytest.mark.parametrize(
@@ -23,8 +29,8 @@ from desktop_agent.network.granted_hosts import GrantedHost, HostAndPort, grante
     ],
 )
 def test_names_of_hosts(text: str, expected: GrantedHost) -> None:
-    assert granted_host(text) == expected
-    assert granted_host(str(expected)) == expected
+    assert parse_granted_host(text) == expected
+    assert parse_granted_host(str(expected)) == expected
 
 
 @pytest.mark.parametrize(
@@ -55,11 +61,11 @@ def test_names_of_hosts(text: str, expected: GrantedHost) -> None:
 )
 def test_what_names_no_host_is_a_sentence(text: str) -> None:
     with pytest.raises(ValueError, match="Name hosts as in"):
-        granted_host(text)
+        parse_granted_host(text)
 
 
 def test_each_once_in_one_form() -> None:
-    assert granted_hosts(["A-B.test", "a-b.test.", "[::1]:80"]) == ["a-b.test", "[::1]:80"]
+    assert normalise_granted_hosts(["A-B.test", "a-b.test.", "[::1]:80"]) == ["a-b.test", "[::1]:80"]
 
 
 @pytest.mark.parametrize(
@@ -85,20 +91,20 @@ def test_each_once_in_one_form() -> None:
     ],
 )
 def test_what_a_grant_covers(granted: str, asked: str, expected: bool) -> None:
-    found = host_and_port(asked)
+    found = parse_host_and_port(asked)
     assert found is not None
-    assert granted_host(granted).covers(found) is expected
+    assert parse_granted_host(granted).covers(found) is expected
 
 
 @pytest.mark.parametrize(
     "text", ["", "a", "a:", "a:0", "a b:1", "a@b:1", "a/b:1", "bücher.example:1", "1.2.3.400:1", "[::1]"]
 )
 def test_what_a_client_may_not_ask_for(text: str) -> None:
-    assert host_and_port(text) is None
+    assert parse_host_and_port(text) is None
 
 
 def test_a_usual_port() -> None:
-    assert host_and_port("a", 80) == HostAndPort("a", 80)
+    assert parse_host_and_port("a", 80) == HostAndPort("a", 80)
     assert str(HostAndPort("::1", 80)) == "[::1]:80"
 
 
@@ -116,4 +122,4 @@ def test_a_usual_port() -> None:
     ],
 )
 def test_what_a_person_sees_to_be_private(granted: str, host: str, expected: bool) -> None:
-    assert granted_host(granted).names_itself_private(host) is expected
+    assert parse_granted_host(granted).is_plainly_private(host) is expected

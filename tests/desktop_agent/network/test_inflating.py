@@ -7,10 +7,10 @@ from contextlib import aclosing
 
 import pytest
 
-from desktop_agent.network.inflating import PIECE, inflated
+from desktop_agent.network.inflating import MAX_PIECE, decompress
 from desktop_agent.vocabulary.errors import UnreadableAnswer
 
-LARGE = bytes(range(256)) * 2 * (PIECE // 256)
+LARGE = bytes(range(256)) * 2 * (MAX_PIECE // 256)
 
 
 async def pieces_of(data: bytes, size: int) -> AsyncGenerator[bytes, None]:
@@ -20,7 +20,7 @@ async def pieces_of(data: bytes, size: int) -> AsyncGenerator[bytes, None]:
 
 async def whole(data: bytes, size: int, encoding: str = "gzip") -> bytes:
     async with aclosing(pieces_of(data, size)) as source:
-        return b"".join([piece async for piece in inflated(source, encoding)])
+        return b"".join([piece async for piece in decompress(source, encoding)])
 
 
 @pytest.mark.parametrize("size", [1, 7, 1_000_000])

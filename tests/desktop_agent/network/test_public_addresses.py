@@ -2,7 +2,7 @@
 
 import pytest
 
-from desktop_agent.network.public_addresses import is_own_name, is_public
+from desktop_agent.network.public_addresses import is_local_name, is_public_address
 
 PRIVATE = ("10.0.0.1", "192.168.1.1", "172.16.0.1", "169.254.169.254", "100.64.0.1", "224.0.0.1", "0.0.0.0")
 PRIVATE_6 = ("::", "::1", "fe80::1%1", "fc00::1", "ff02::1", "64:ff9b::a00:1", "2002:a00:1::", "::ffff:10.0.0.1")
@@ -20,7 +20,7 @@ UNGIVEN_6 = (
 
 @pytest.mark.parametrize("address", [*PRIVATE, *PRIVATE_6, *UNGIVEN_6, "255.255.255.255"])
 def test_private_addresses_in_all_their_forms(address):
-    assert not is_public(address)
+    assert not is_public_address(address)
 
 
 PUBLIC = ("1.1.1.1", "2606:4700:4700::1111", "64:ff9b::101:101", "64:ff9b:1::101:101", "::ffff:1.1.1.1", "::1.1.1.1")
@@ -28,7 +28,7 @@ PUBLIC = ("1.1.1.1", "2606:4700:4700::1111", "64:ff9b::101:101", "64:ff9b:1::101
 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_public_addresses(address):
-    assert is_public(address)
+    assert is_public_address(address)
 
 
 OWN = ("localhost", "LOCALHOST.", "a.localhost", "printer.local", "metadata.google.internal", "router", "nas.home.arpa")
@@ -36,14 +36,14 @@ OWN = ("localhost", "LOCALHOST.", "a.localhost", "printer.local", "metadata.goog
 
 @pytest.mark.parametrize("name", [*OWN, "x.lan", "x.corp.", "127.0.0.1", "::1"])
 def test_names_of_ones_own(name):
-    assert is_own_name(name)
+    assert is_local_name(name)
 
 
 @pytest.mark.parametrize("name", ["example.org", "local.example.org", "a.notlocal"])
 def test_names_of_everybody(name):
-    assert not is_own_name(name)
+    assert not is_local_name(name)
 
 
 @pytest.mark.parametrize("address", ["1.1.1.1", "10.0.0.1", "2606:4700:4700::1111"])
 def test_an_address_is_no_name(address):
-    assert not is_own_name(address)
+    assert not is_local_name(address)

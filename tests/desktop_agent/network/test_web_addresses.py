@@ -2,14 +2,14 @@
 
 import pytest
 
-from desktop_agent.network.web_addresses import BLOCKED_PORTS, host_in, one_form, web_address
+from desktop_agent.network.web_addresses import BLOCKED_PORTS, canonical_host, parse_web_url, url_host
 
 LOOPBACK = ("127.0.0.1", "127.1", "0x7f.1", "0177.0.0.1", "2130706433", "0x7f000001", "017700000001", "127.0.0.1.")
 
 
 @pytest.mark.parametrize("written", [*LOOPBACK, "0X7F.0.0.0x1", "[::ffff:127.0.0.1]", "::ffff:7f00:1", "127.0x0.1"])
 def test_an_address_is_known_in_all_its_forms(written):
-    assert one_form(written) == "127.0.0.1"
+    assert canonical_host(written) == "127.0.0.1"
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ def test_an_address_is_known_in_all_its_forms(written):
     ["1.2.3.4.5", "256.1.1.1", "1.2.3.256", "4294967296", "08.1", "a.b.1", "x.0x7f", "", ".", "::g"],
 )
 def test_what_ends_in_a_number_and_is_no_address_is_no_host(written):
-    assert one_form(written) is None
+    assert canonical_host(written) is None
 
 
 @pytest.mark.parametrize(
@@ -32,16 +32,16 @@ def test_what_ends_in_a_number_and_is_no_address_is_no_host(written):
     ],
 )
 def test_a_name_is_lower_case_without_a_dot_at_its_end(written, form):
-    assert one_form(written) == form
+    assert canonical_host(written) == form
 
 
 @pytest.mark.parametrize(
     ("url", "host"), [("http://аррӏе.com/", "xn--80ak6aa92e.com"), ("http://BÜCHER.example", "xn--bcher-kva.example")]
 )
 def test_names_go_out_in_punycode(url, host):
-    parsed = web_address(url)
+    parsed = parse_web_url(url)
     assert parsed is not None
-    assert host_in(parsed) == host
+    assert url_host(parsed) == host
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_names_go_out_in_punycode(url, host):
     ],
 )
 def test_what_readers_disagree_about_is_no_address(url):
-    assert web_address(url) is None
+    assert parse_web_url(url) is None
 
 
 def test_ports_that_browsers_refuse():

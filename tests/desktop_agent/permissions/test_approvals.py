@@ -217,7 +217,7 @@ async def test_what_is_no_decision_is_refused_and_the_question_stays(tool: AnyTo
 
 
 async def test_of_those_that_ended_long_ago_nothing_is_kept(tool: AnyTool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("desktop_agent.permissions.approvals._REMEMBERED", 2)
+    monkeypatch.setattr("desktop_agent.permissions.approvals._MAX_REMEMBERED", 2)
     broker = ApprovalBroker()
     ids = [broker.open(use(f"c{n}"), tool).approval_id for n in range(4)]
     for id_ in ids:

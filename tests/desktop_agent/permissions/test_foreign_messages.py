@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from desktop_agent.permissions import foreign_messages
-from desktop_agent.permissions.foreign_messages import ShownHistory, sound
+from desktop_agent.permissions.foreign_messages import HistoryCopy, validate_message
 from desktop_agent.tools import foreign_code
 from desktop_agent.vocabulary.blocks import Image, Json, Outcome, Text, Thinking, ToolResult, ToolUse, Unknown
 from desktop_agent.vocabulary.errors import WrongUse
@@ -35,12 +35,12 @@ async def test_each_message_is_copied_once_however_often_the_history_is_shown(mo
 
     def counted(messages: list[Message]) -> list[Message]:
         counts.append(len(messages))
-        return foreign_code.read_only(messages)
+        return foreign_code.read_only_copy(messages)
 
-    monkeypatch.setattr(foreign_messages, "read_only", counted)
+    monkeypatch.setattr(foreign_messages, "read_only_copy", counted)
     history = tuple(answer(number) for number in range(1_000))
     for _ in range(100):
-        shown = await ShownHistory(history).copied()
+        shown = await HistoryCopy(history).copied()
         assert shown == history
         assert shown[-1] is not history[-1]
         history = (*history, answer(0))
@@ -50,7 +50,7 @@ async def test_each_message_is_copied_once_however_often_the_history_is_shown(mo
 async def test_nobody_can_change_what_others_are_shown() -> None:
     history = tuple(answer(number) for number in range(3))
     before = [message.model_dump_json() for message in history]
-    for message in await ShownHistory(history).copied():
+    for message in await HistoryCopy(history).copied():
         arguments = message.tool_uses[0].input
         for change in (
             lambda given=arguments: given["n"].append("vandal"),
@@ -62,13 +62,13 @@ async def test_nobody_can_change_what_others_are_shown() -> None:
         ):
             with pytest.raises(TypeError, match="only be read"):
                 change()
-    assert [message.model_dump_json() for message in await ShownHistory(history).copied()] == before
+    assert [message.model_dump_json() for message in await HistoryCopy(history).copied()] == before
     assert [message.model_dump_json() for message in history] == before
 
 
 async def test_a_copy_of_what_is_shown_can_be_changed() -> None:
-    (shown,) = await ShownHistory((answer(1),)).copied()
-    for own in (copy.deepcopy(shown), foreign_code.copied(shown), pickle.loads(pickle.dumps(shown))):
+    (shown,) = await HistoryCopy((answer(1),)).copied()
+    for own in (copy.deepcopy(shown), foreign_code.deep_copy(shown), pickle.loads(pickle.dumps(shown))):
         own.tool_uses[0].input["n"].append(2)
         assert own.tool_uses[0].input == {"n": [1, 2]}
     own = copy.copy(shown.tool_uses[0].input)
@@ -80,7 +80,7 @@ async def test_copies_go_with_what_they_are_copies_of() -> None:
     gc.collect()
     kept = len(foreign_messages._COPIES)
     history = tuple(answer(number) for number in range(5))
-    await ShownHistory(history).copied()
+    await HistoryCopy(history).copied()
     assert len(foreign_messages._COPIES) == kept + 5
     del history
     gc.collect()
@@ -104,16 +104,16 @@ PICTURE = Message.user_with_image("see", "https://example.org/a.png")
     ],
 )
 def test_what_is_sound_is_taken_as_it_is_and_detached_from_who_made_it(message: Message) -> None:
-    made = sound(message)
+    made = validate_message(message)
     assert made == message
     assert made is not message
     assert all(one is not other for one, other in zip(made.blocks, message.blocks, strict=True))
-    assert sound(made) == made
+    assert validate_message(made) == made
 
 
 def test_what_json_has_another_word_for_is_taken_in_that_word() -> None:
     given = Message.tool_results([ToolResult(tool_use_id="1", content=(Json(value=(1, {2: "b"})),))])
-    assert sound(given).blocks[0].content == (Json(value=[1, {"2": "b"}]),)  # type: ignore[union-attr]
+    assert validate_message(given).blocks[0].content == (Json(value=[1, {"2": "b"}]),)  # type: ignore[union-attr]
 
 
 class Loud:
@@ -151,7 +151,7 @@ def use(given: Any) -> Message:
 )
 def test_what_is_not_sound_is_refused_in_a_sentence(make: Callable[[], Any]) -> None:
     with pytest.raises(WrongUse) as refused:
-        sound(make())
+        validate_message(make())
     assert str(refused.value).endswith(".")
     assert str(refused.value.remedy).endswith(".")
     json.dumps(str(refused.value))
@@ -160,4 +160,4 @@ def test_what_is_not_sound_is_refused_in_a_sentence(make: Callable[[], Any]) -> 
 def test_a_picture_whose_bytes_are_none_is_refused() -> None:
     source = Base64Source.model_construct(media_type="image/png", data="rubbish")
     with pytest.raises(WrongUse, match="picture is damaged"):
-        sound(Message.model_construct(role=Role.USER, blocks=(Image.model_construct(source=source),)))
+        validate_message(Message.model_construct(role=Role.USER, blocks=(Image.model_construct(source=source),)))

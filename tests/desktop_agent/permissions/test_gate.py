@@ -4,16 +4,16 @@ from typing import Any
 import pytest
 
 from desktop_agent.permissions.gate import (
-    Admitted,
+    AdmittedCall,
     Allowed,
     Ask,
-    Refused,
+    Denied,
     Suspension,
-    admitted,
+    admit,
     decide,
-    strictest,
+    stricter,
 )
-from desktop_agent.permissions.rule_matching import Case
+from desktop_agent.permissions.rule_matching import CallFacts
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
 from desktop_agent.vocabulary.conduct.modes import ACCEPT_EDITS_MODE, DEFAULT_MODE, PLAN_MODE, Mode
@@ -29,8 +29,8 @@ def call(arguments: dict[str, Any] | None = None, *, malformed: str | None = Non
     return ToolUse(id="c1", name="touch", input=arguments or {"path": "a"}, malformed=malformed)
 
 
-def case(tool: AnyTool) -> Case:
-    return Case(tool, tool.digest({"path": "a"}))
+def case(tool: AnyTool) -> CallFacts:
+    return CallFacts(tool, tool.digest({"path": "a"}))
 
 
 def rule(effect: RuleEffect = RuleEffect.ALLOW, tool: str = "*", **more: Any) -> Rule:
@@ -39,38 +39,38 @@ def rule(effect: RuleEffect = RuleEffect.ALLOW, tool: str = "*", **more: Any) ->
 
 def test_a_malformed_call_is_refused_before_anything_else(make_tool: MakeTool) -> None:
     for tool in (make_tool(), make_tool(Effect.READ, tool_class=READ_ONLY), None):
-        verdict = admitted(call(malformed='{"path": '), tool)
-        assert isinstance(verdict, Refused)
+        verdict = admit(call(malformed='{"path": '), tool)
+        assert isinstance(verdict, Denied)
         assert verdict.outcome is Outcome.FAILED
         assert "not a JSON object" in str(verdict.sentence)
 
 
 @pytest.mark.parametrize(("malformed", "word"), [("{}", "one at a time"), ('{"a": NaN}', "not a JSON object")])
 def test_a_call_whose_arguments_are_an_object_is_refused_for_another_reason(malformed: str, word: str) -> None:
-    verdict = admitted(call(malformed=malformed), None)
-    assert isinstance(verdict, Refused)
+    verdict = admit(call(malformed=malformed), None)
+    assert isinstance(verdict, Denied)
     assert word in str(verdict.sentence)
 
 
 def test_an_unknown_tool_is_refused_with_the_names_there_are() -> None:
-    verdict = admitted(call(), None, ["read_file", "calculate"])
-    assert isinstance(verdict, Refused)
+    verdict = admit(call(), None, ["read_file", "calculate"])
+    assert isinstance(verdict, Denied)
     assert str(verdict.sentence) == "There is no tool “touch”. The tools are: read_file, calculate."
-    none = admitted(call(), None)
-    assert isinstance(none, Refused)
+    none = admit(call(), None)
+    assert isinstance(none, Denied)
     assert "no tools" in str(none.sentence)
 
 
 def test_a_name_with_braces_does_not_break_the_sentence() -> None:
-    verdict = admitted(ToolUse(id="c", name="{x} {0}"), None, ["a"])
-    assert isinstance(verdict, Refused)
+    verdict = admit(ToolUse(id="c", name="{x} {0}"), None, ["a"])
+    assert isinstance(verdict, Denied)
     assert "“{x} {0}”" in str(verdict.sentence)
 
 
 def test_arguments_that_do_not_fit_are_refused(make_tool: MakeTool) -> None:
     for arguments in ({"path": 3}, {"paths": "a"}, {"path": "a", "other": 1}):
-        verdict = admitted(call(arguments), make_tool())
-        assert isinstance(verdict, Refused)
+        verdict = admit(call(arguments), make_tool())
+        assert isinstance(verdict, Denied)
         assert verdict.outcome is Outcome.FAILED
         assert "do not fit" in str(verdict.sentence)
 
@@ -79,13 +79,13 @@ def test_arguments_nested_too_deep_are_refused_not_raised(make_tool: MakeTool) -
     deep: dict[str, Any] = {}
     for _ in range(5000):
         deep = {"d": deep}
-    assert isinstance(admitted(call({"path": "a", "more": deep}), make_tool()), Refused)
+    assert isinstance(admit(call({"path": "a", "more": deep}), make_tool()), Denied)
 
 
 def test_an_admitted_call_carries_the_digest_of_its_arguments(make_tool: MakeTool) -> None:
     tool = make_tool()
-    entry = admitted(call(), tool)
-    assert isinstance(entry, Admitted)
+    entry = admit(call(), tool)
+    assert isinstance(entry, AdmittedCall)
     assert (entry.tool, entry.digest, entry.input.path) == (tool, tool.digest({"path": "a"}), "a")
 
 
@@ -117,7 +117,7 @@ def test_deny_goes_over_ask_and_ask_over_allow(make_tool: MakeTool) -> None:
     assert isinstance(asked, Ask)
     assert asked.reason == "A rule made by you wants this to be asked."
     refused = decide(case(tool), (allow, ask, deny), DEFAULT_MODE)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, Denied)
     assert refused.outcome is Outcome.DENIED
 
 
@@ -125,7 +125,7 @@ def test_rules_of_a_mode_count_like_others(make_tool: MakeTool) -> None:
     tool = make_tool(Effect.READ, tool_class=READ_ONLY)
     careful = Mode(name="careful", title="Careful", rules=(rule(RuleEffect.DENY, "touch", origin="a mode"),))
     refused = decide(case(tool), (rule(),), careful)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, Denied)
     assert "a mode" in str(refused.sentence)
 
 
@@ -144,7 +144,7 @@ def test_plan_denies_what_changes_something_whatever_rules_allow(
     tool = make_tool(*effects, tool_class=tool_class)
     for rules in ((), (rule(),), (rule(RuleEffect.ASK),), (rule(pattern=ArgumentsPattern(digest=case(tool).digest)),)):
         verdict = decide(case(tool), rules, PLAN_MODE)
-        assert isinstance(verdict, Refused)
+        assert isinstance(verdict, Denied)
         assert "“Plan”" in str(verdict.sentence)
 
 
@@ -180,14 +180,14 @@ def test_what_is_suspended_is_asked_with_the_reason_but_defaults_stay(make_tool:
     assert isinstance(undeclared, Ask)
     everything = Suspension(frozenset(Effect), Sentence("Wait."))
     assert isinstance(decide(case(reading), (rule(),), DEFAULT_MODE, suspension=everything), Allowed)
-    assert isinstance(decide(case(writing), (rule(RuleEffect.DENY),), DEFAULT_MODE, suspension=suspension), Refused)
+    assert isinstance(decide(case(writing), (rule(RuleEffect.DENY),), DEFAULT_MODE, suspension=suspension), Denied)
 
 
 def test_a_call_that_cannot_say_what_it_touches_is_asked_about_unless_these_arguments_are_allowed(
     make_tool: MakeTool,
 ) -> None:
     tool = make_tool(Effect.WRITE)
-    silent = Case(tool, tool.digest({"path": "a"}), None)
+    silent = CallFacts(tool, tool.digest({"path": "a"}), None)
     assert isinstance(decide(silent, (rule(),), DEFAULT_MODE), Ask)
     assert isinstance(decide(silent, (), ACCEPT_EDITS_MODE), Ask)
     assert isinstance(decide(silent, (rule(pattern=PathPattern(prefix="/")),), DEFAULT_MODE), Ask)
@@ -196,7 +196,7 @@ def test_a_call_that_cannot_say_what_it_touches_is_asked_about_unless_these_argu
 
 
 def test_the_strictest_of_two_counts() -> None:
-    allowed, ask, refused = Allowed("d", "default"), Ask("d"), Refused(Outcome.DENIED, Sentence("no"))
-    assert strictest(allowed, ask) == strictest(ask, allowed) == ask
-    assert strictest(refused, ask) == strictest(allowed, refused) == refused
-    assert strictest(Ask("d", (Sentence("first"),)), Ask("d", (Sentence("second"),))) == Ask("d", (Sentence("first"),))
+    allowed, ask, refused = Allowed("d", "default"), Ask("d"), Denied(Outcome.DENIED, Sentence("no"))
+    assert stricter(allowed, ask) == stricter(ask, allowed) == ask
+    assert stricter(refused, ask) == stricter(allowed, refused) == refused
+    assert stricter(Ask("d", (Sentence("first"),)), Ask("d", (Sentence("second"),))) == Ask("d", (Sentence("first"),))

@@ -2,14 +2,22 @@ from collections.abc import Callable
 
 import pytest
 
-from desktop_agent.permissions.hard_denies import DISKS, EVERYTHING, FORK_BOMB, KEYS, OWN_FILES, Grounds, hard_deny
-from desktop_agent.permissions.rule_matching import Case
+from desktop_agent.permissions.hard_denies import (
+    DISKS,
+    EVERYTHING,
+    FORK_BOMB,
+    KEYS,
+    OWN_FILES,
+    ProtectedPaths,
+    find_hard_deny,
+)
+from desktop_agent.permissions.rule_matching import CallFacts
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import CommandSubject, PathSubject
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 
 MakeTool = Callable[..., AnyTool]
-GROUNDS = Grounds(("/data/app",), "/data/app/demo")
+GROUNDS = ProtectedPaths(("/data/app",), "/data/app/demo")
 
 NEVER = [
     ("rm -rf /", EVERYTHING),
@@ -75,19 +83,19 @@ def shell(make_open_tool: MakeTool) -> AnyTool:
 
 @pytest.mark.parametrize(("line", "reason"), NEVER)
 def test_what_nobody_can_allow(shell: AnyTool, line: str, reason: str) -> None:
-    found = hard_deny(Case(shell, "d", (CommandSubject(line),)), GROUNDS)
+    found = find_hard_deny(CallFacts(shell, "d", (CommandSubject(line),)), GROUNDS)
     assert found is not None
     assert (found.reason, found.is_certain) == (reason, True)
 
 
 @pytest.mark.parametrize("line", WELL)
 def test_what_only_looks_like_it(shell: AnyTool, line: str) -> None:
-    assert hard_deny(Case(shell, "d", (CommandSubject(line),)), GROUNDS) is None
+    assert find_hard_deny(CallFacts(shell, "d", (CommandSubject(line),)), GROUNDS) is None
 
 
 @pytest.mark.parametrize("line", UNCLEAR)
 def test_what_cannot_be_told(shell: AnyTool, line: str) -> None:
-    found = hard_deny(Case(shell, "d", (CommandSubject(line),)), GROUNDS)
+    found = find_hard_deny(CallFacts(shell, "d", (CommandSubject(line),)), GROUNDS)
     assert found is not None
     assert not found.is_certain
 
@@ -110,13 +118,15 @@ def test_what_cannot_be_told(shell: AnyTool, line: str) -> None:
 def test_files_that_no_call_writes(make_open_tool: MakeTool, path: str, reason: str | None) -> None:
     writing = make_open_tool([Effect.WRITE])
     reading = make_open_tool([Effect.READ], tool_class=ToolClass.READ_ONLY)
-    found = hard_deny(Case(writing, "d", (PathSubject(path),)), GROUNDS)
+    found = find_hard_deny(CallFacts(writing, "d", (PathSubject(path),)), GROUNDS)
     assert (None if found is None else found.reason) == reason
-    assert hard_deny(Case(reading, "d", (PathSubject(path),)), GROUNDS) is None
+    assert find_hard_deny(CallFacts(reading, "d", (PathSubject(path),)), GROUNDS) is None
 
 
 def test_the_workspace_is_no_way_into_the_own_folder(make_open_tool: MakeTool) -> None:
     tool = make_open_tool([Effect.WRITE])
     for workspace in ("/data/app", "/data", "/data/app/dem", None):
-        found = hard_deny(Case(tool, "d", (PathSubject("/data/app/demo/a"),)), Grounds(("/data/app",), workspace))
+        found = find_hard_deny(
+            CallFacts(tool, "d", (PathSubject("/data/app/demo/a"),)), ProtectedPaths(("/data/app",), workspace)
+        )
         assert found is not None

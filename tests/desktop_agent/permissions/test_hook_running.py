@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from desktop_agent.permissions.foreign_messages import ShownHistory
-from desktop_agent.permissions.hook_running import after_call, before_call, before_prompt
-from desktop_agent.tools.foreign_code import copied
+from desktop_agent.permissions.foreign_messages import HistoryCopy
+from desktop_agent.permissions.hook_running import run_post_tool_hooks, run_pre_tool_hooks, run_prompt_hooks
+from desktop_agent.tools.foreign_code import deep_copy
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
 from desktop_agent.vocabulary.blocks import Image, Json, Outcome, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.conduct.hooks import (
@@ -34,7 +34,7 @@ class Wanted(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     word: str
-    more: list[int] = []
+    load_more: list[int] = []
 
 
 async def run(_input: Wanted, _call: RunningCall) -> tuple[Text, ...]:
@@ -133,7 +133,7 @@ EDIT = HookEdit(input={"word": "two"})
 async def test_the_strictest_verdict_wins(
     tool: AnyTool, verdicts: tuple[Any, ...], ruling: str, reason: str, word: str
 ) -> None:
-    ruled = await before_call(before(*verdicts), call(), tool)
+    ruled = await run_pre_tool_hooks(before(*verdicts), call(), tool)
     assert (ruled.verdict, ruled.reason, ruled.input["word"]) == (ruling, reason, word)
     assert ruled.edited == (EDIT in verdicts)
 
@@ -141,7 +141,7 @@ async def test_the_strictest_verdict_wins(
 async def test_all_run_in_order_and_each_sees_what_those_before_made_of_it(tool: AnyTool) -> None:
     seen: list[PreToolUse] = []
     verdicts = (None, HookEdit(input={"word": "two"}), DENY, HookEdit(input={"word": "three", "more": [3]}), ALLOW)
-    ruled = await before_call(before(*(saying(each, seen) for each in verdicts)), call(), tool)
+    ruled = await run_pre_tool_hooks(before(*(saying(each, seen) for each in verdicts)), call(), tool)
     assert [each.input["word"] for each in seen] == ["one", "one", "two", "two", "three"]
     assert ruled.verdict == "deny"
     assert ruled.input == {"word": "three", "more": [3]}
@@ -160,7 +160,7 @@ async def test_all_run_in_order_and_each_sees_what_those_before_made_of_it(tool:
 )
 async def test_an_edit_that_does_not_fit_the_tool_denies(tool: AnyTool, wanted: dict[str, Any], why: str) -> None:
     seen: list[PreToolUse] = []
-    ruled = await before_call(before(HookEdit(input=wanted), saying(None, seen)), call(), tool)
+    ruled = await run_pre_tool_hooks(before(HookEdit(input=wanted), saying(None, seen)), call(), tool)
     assert ruled.verdict == "deny"
     assert re.search(why, ruled.reason)
     assert seen[0].input == ruled.input == {"word": "one", "more": [1]}
@@ -168,7 +168,7 @@ async def test_an_edit_that_does_not_fit_the_tool_denies(tool: AnyTool, wanted: 
 
 
 async def test_arguments_of_a_tool_that_is_not_there_can_be_edited_all_the_same(tool: AnyTool) -> None:
-    ruled = await before_call(before(HookEdit(input={"any": ("a", 1)})), call(), None)
+    ruled = await run_pre_tool_hooks(before(HookEdit(input={"any": ("a", 1)})), call(), None)
     assert (ruled.verdict, ruled.input) == ("allow", {"any": ["a", 1]})
 
 
@@ -191,12 +191,12 @@ async def test_a_fault_denies_says_no_secret_and_the_others_run(
     seen: list[Any] = []
     caplog.set_level(logging.DEBUG)
     last = saying(ALLOW, seen)
-    ruled = await before_call(before(fault, last), call(), tool)
+    ruled = await run_pre_tool_hooks(before(fault, last), call(), tool)
     assert (ruled.verdict, len(seen)) == ("deny", 1)
-    result = await after_call(after(fault, last), ended())
+    result = await run_post_tool_hooks(after(fault, last), ended())
     assert (result.outcome, len(seen)) == (Outcome.FAILED, 2)
     assert all(isinstance(part, Text) for part in result.content)
-    prompt = await before_prompt(prompted(fault, last), UserPromptSubmit(Message.user("hello")))
+    prompt = await run_prompt_hooks(prompted(fault, last), UserPromptSubmit(Message.user("hello")))
     assert (prompt.allowed, len(seen)) == (False, 3)
     assert ruled.reason
     assert prompt.reason
@@ -207,7 +207,7 @@ async def test_a_hook_that_is_no_coroutine_denies(tool: AnyTool) -> None:
     def plain(_moment: PreToolUse) -> HookAllow:
         return HookAllow()
 
-    assert (await before_call(before(plain), call(), tool)).verdict == "deny"
+    assert (await run_pre_tool_hooks(before(plain), call(), tool)).verdict == "deny"
 
 
 @pytest.mark.parametrize("length", [1, 100])
@@ -221,7 +221,7 @@ async def test_what_a_hook_does_to_what_it_was_given_changes_nothing(tool: AnyTo
             message.tool_uses[0].input.clear()
 
     seen: list[PreToolUse] = []
-    ruled = await before_call(before(vandal, saying(None, seen)), moment, tool)
+    ruled = await run_pre_tool_hooks(before(vandal, saying(None, seen)), moment, tool)
     assert ruled.input == seen[0].input == moment.input == untouched.input
     assert [each.blocks for each in moment.history] == [each.blocks for each in untouched.history]
 
@@ -229,8 +229,8 @@ async def test_what_a_hook_does_to_what_it_was_given_changes_nothing(tool: AnyTo
 async def test_what_a_hook_does_to_its_edit_later_changes_nothing(tool: AnyTool) -> None:
     wanted: dict[str, Any] = {"word": "two", "more": [1]}
     content = ToolResult(tool_use_id="x", content=(Json(value={"b": 1}),))
-    ruled = await before_call(before(HookEdit(input=wanted)), call(), tool)
-    result = await after_call(after(HookEdit(result=content)), ended())
+    ruled = await run_pre_tool_hooks(before(HookEdit(input=wanted)), call(), tool)
+    result = await run_post_tool_hooks(after(HookEdit(result=content)), ended())
     wanted["more"].append(2)
     content.content[0].value["b"] = 2  # type: ignore[union-attr]
     assert ruled.input == {"word": "two", "more": [1]}
@@ -238,7 +238,7 @@ async def test_what_a_hook_does_to_its_edit_later_changes_nothing(tool: AnyTool)
 
 
 async def test_a_hook_that_never_answers_is_ended_and_denies(tool: AnyTool) -> None:
-    ruled = await before_call(before(silent, ALLOW), call(), tool, time_limit=0.01)
+    ruled = await run_pre_tool_hooks(before(silent, ALLOW), call(), tool, time_limit=0.01)
     assert ruled.verdict == "deny"
     assert "within 0.01 s" in ruled.reason
 
@@ -251,7 +251,7 @@ async def test_a_hook_that_answers_only_when_it_is_ended_is_too_late(tool: AnyTo
             await asyncio.sleep(0)
         return HookAllow()
 
-    assert (await before_call(before(late), call(), tool, time_limit=0.01)).verdict == "deny"
+    assert (await run_pre_tool_hooks(before(late), call(), tool, time_limit=0.01)).verdict == "deny"
 
 
 async def test_a_hook_that_will_not_end_is_left_alone(
@@ -268,7 +268,7 @@ async def test_a_hook_that_will_not_end_is_left_alone(
                 continue
         raise LookupError
 
-    assert (await before_call(before(stubborn), call(), tool, time_limit=0.01)).verdict == "deny"
+    assert (await run_pre_tool_hooks(before(stubborn), call(), tool, time_limit=0.01)).verdict == "deny"
     assert "left alone" in caplog.text
     enough.set()
     await asyncio.sleep(0)
@@ -287,7 +287,7 @@ async def test_a_cancel_goes_through_to_the_hook(tool: AnyTool, length: int) -> 
             told.append("cancelled")
             raise
 
-    task = asyncio.ensure_future(before_call(before(waiting, saying(None, told)), call(length), tool))
+    task = asyncio.ensure_future(run_pre_tool_hooks(before(waiting, saying(None, told)), call(length), tool))
     await waits.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -299,32 +299,32 @@ async def test_edits_of_a_result_chain_and_change_nothing_but_its_content() -> N
     seen: list[PostToolUse] = []
     first = HookEdit(result=ToolResult(tool_use_id="other", content=(Text(text="2"),), outcome=Outcome.DENIED))
     second = HookEdit(result=ToolResult(tool_use_id="other", content=(Text(text="3"),)))
-    result = await after_call(after(saying(first, seen), saying(second, seen), saying(None, seen)), ended())
+    result = await run_post_tool_hooks(after(saying(first, seen), saying(second, seen), saying(None, seen)), ended())
     assert [each.result.content for each in seen[1:]] == [(Text(text="2"),), (Text(text="3"),)]
     assert result == ToolResult(tool_use_id="1", content=(Text(text="3"),))
-    unknown = await after_call(after(first), ended(Outcome.UNKNOWN))
+    unknown = await run_post_tool_hooks(after(first), ended(Outcome.UNKNOWN))
     assert (unknown.outcome, unknown.tool_use_id) == (Outcome.UNKNOWN, "1")
 
 
 @pytest.mark.parametrize("verdict", [DENY, HookAsk("no")])
 async def test_a_denied_result_is_kept_out(verdict: Any) -> None:
     edit = HookEdit(result=ToolResult(tool_use_id="1", content=(Text(text="edited"),)))
-    result = await after_call(after(verdict, edit), ended())
+    result = await run_post_tool_hooks(after(verdict, edit), ended())
     assert result == ToolResult(tool_use_id="1", content=(Text(text="no"),), outcome=Outcome.FAILED)
-    assert (await after_call(after(verdict), ended(Outcome.CANCELLED))).outcome is Outcome.CANCELLED
+    assert (await run_post_tool_hooks(after(verdict), ended(Outcome.CANCELLED))).outcome is Outcome.CANCELLED
 
 
 async def test_without_hooks_everything_stays_as_it_is(tool: AnyTool) -> None:
     moment, done, prompt = call(), ended(), Message.user("hello")
-    assert (await before_call(Hooks(), moment, tool)).input is moment.input
-    assert await after_call(Hooks(), done) is done.result
-    assert (await before_prompt(Hooks(), UserPromptSubmit(prompt))).prompt is prompt
+    assert (await run_pre_tool_hooks(Hooks(), moment, tool)).input is moment.input
+    assert await run_post_tool_hooks(Hooks(), done) is done.result
+    assert (await run_prompt_hooks(Hooks(), UserPromptSubmit(prompt))).prompt is prompt
 
 
 async def test_edits_of_a_prompt_chain_and_keep_its_id() -> None:
     seen: list[UserPromptSubmit] = []
     sent = Message.user("hello")
-    ruling = await before_prompt(
+    ruling = await run_prompt_hooks(
         prompted(HookEdit(prompt=Message.user("two")), saying(HookEdit(prompt=Message.system("three")), seen)),
         UserPromptSubmit(sent, history(1)),
     )
@@ -346,7 +346,7 @@ async def test_edits_of_a_prompt_chain_and_keep_its_id() -> None:
 )
 async def test_a_refused_prompt_comes_back_as_it_was_sent(verdict: Any) -> None:
     sent = Message.user("hello")
-    ruling = await before_prompt(prompted(HookEdit(prompt=Message.user("two")), verdict), UserPromptSubmit(sent))
+    ruling = await run_prompt_hooks(prompted(HookEdit(prompt=Message.user("two")), verdict), UserPromptSubmit(sent))
     assert not ruling.allowed
     assert ruling.reason
     assert ruling.prompt == sent
@@ -355,10 +355,10 @@ async def test_a_refused_prompt_comes_back_as_it_was_sent(verdict: Any) -> None:
 async def test_a_copy_of_the_history_is_made_once_and_is_no_part_of_the_real_one(tool: AnyTool) -> None:
     moment, seen = call(100), list[PreToolUse]()
     hooks = before(saying(None, seen), saying(None, seen))
-    await before_call(hooks, moment, tool)
-    shared = ShownHistory(moment.history)
+    await run_pre_tool_hooks(hooks, moment, tool)
+    shared = HistoryCopy(moment.history)
     for _ in range(2):
-        await before_call(hooks, replace(moment, history=()), tool, history=shared)
+        await run_pre_tool_hooks(hooks, replace(moment, history=()), tool, history=shared)
     first, second, *others = (each.history for each in seen)
     assert first is second
     assert first == moment.history
@@ -374,12 +374,12 @@ async def test_what_is_copied_for_a_hook_is_copied_in_a_thread_if_it_is_large(
 
     def noted(value: Any) -> Any:
         threads.append(threading.get_ident())
-        return copied(value)
+        return deep_copy(value)
 
     for name in ("hook_running.copied", "foreign_messages.read_only"):
         monkeypatch.setattr(f"desktop_agent.permissions.{name}", noted)
     big = ToolResult(tool_use_id="1", content=(Json(value=list(range(numbers))),))
     moment = PostToolUse("1", "speak", {}, big, (Message.tool_results([big]),))
-    await after_call(after(None), moment)
+    await run_post_tool_hooks(after(None), moment)
     assert len(threads) == 2
     assert (threading.get_ident() in threads) is (numbers == 1)

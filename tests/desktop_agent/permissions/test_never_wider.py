@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from desktop_agent.permissions.approvals import ApprovalBroker
 from desktop_agent.permissions.gate import Allowed, Verdict, strictness
-from desktop_agent.permissions.standing import NamePolicy, Standing
+from desktop_agent.permissions.standing import PermissionPolicy, ToolNamePolicy
 from desktop_agent.tools.tool import AnyTool, ModelSchema, Tool
 from desktop_agent.vocabulary.blocks import Text, ToolUse
 from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, Mode
@@ -151,19 +151,21 @@ modes = st.one_of(
     ),
 )
 policies = st.builds(
-    NamePolicy,
+    ToolNamePolicy,
     st.one_of(st.none(), st.frozensets(st.sampled_from(NAMES))),
     st.frozensets(st.sampled_from(NAMES), max_size=1),
 )
 calls = st.builds(lambda given: ToolUse(id="c", name="act", input=given), inputs)
 
 
-def judged(standing: Standing, call: ToolUse, tool: AnyTool | None) -> Verdict:
+def judged(standing: PermissionPolicy, call: ToolUse, tool: AnyTool | None) -> Verdict:
     return asyncio.run(standing.verdict(call, tool, NAMES))
 
 
-def made_standing(held: Sequence[Rule], mode: Mode, names: NamePolicy, suspended: frozenset[Effect]) -> Standing:
-    standing = Standing(held, mode=mode, names=names, conversation_id="here", workspace="/ws")
+def made_standing(
+    held: Sequence[Rule], mode: Mode, names: ToolNamePolicy, suspended: frozenset[Effect]
+) -> PermissionPolicy:
+    standing = PermissionPolicy(held, mode=mode, names=names, conversation_id="here", workspace="/ws")
     if suspended:
         standing.suspend(suspended, Sentence("why"))
     return standing
@@ -177,7 +179,7 @@ standings = st.builds(
 @settings(max_examples=100, deadline=None)
 @given(standings, calls, tools, stricter)
 def test_a_rule_that_denies_or_asks_never_lets_more_happen(
-    standing: Standing, call: ToolUse, tool: AnyTool, rule: Rule
+    standing: PermissionPolicy, call: ToolUse, tool: AnyTool, rule: Rule
 ) -> None:
     before = judged(standing, call, tool)
     standing.add(rule)
@@ -187,12 +189,12 @@ def test_a_rule_that_denies_or_asks_never_lets_more_happen(
 @settings(max_examples=100, deadline=None)
 @given(standings, calls, tools, st.lists(rules(), max_size=3), st.one_of(st.none(), modes), policies, st.integers(1, 3))
 def test_nesting_never_lets_more_happen(
-    standing: Standing,
+    standing: PermissionPolicy,
     call: ToolUse,
     tool: AnyTool,
     own: list[Rule],
     mode: Mode | None,
-    names: NamePolicy,
+    names: ToolNamePolicy,
     depth: int,
 ) -> None:
     inner, before = standing, judged(standing, call, tool)
@@ -206,7 +208,7 @@ def test_nesting_never_lets_more_happen(
 @settings(max_examples=40, deadline=None)
 @given(standings, calls, tools)
 def test_a_nested_agent_without_anything_of_its_own_may_do_what_its_parent_may(
-    standing: Standing, call: ToolUse, tool: AnyTool
+    standing: PermissionPolicy, call: ToolUse, tool: AnyTool
 ) -> None:
     assert judged(standing.nested(), call, tool) == judged(standing, call, tool)
 
@@ -229,8 +231,8 @@ def taken_apart(rule: Rule) -> list[Rule]:
 def test_a_rule_for_several_tools_or_commands_is_exactly_the_rules_that_it_stands_for(
     held: list[Rule], mode: Mode, call: ToolUse, tool: AnyTool
 ) -> None:
-    together = made_standing(held, mode, NamePolicy(), frozenset())
-    apart = made_standing([part for rule in held for part in taken_apart(rule)], mode, NamePolicy(), frozenset())
+    together = made_standing(held, mode, ToolNamePolicy(), frozenset())
+    apart = made_standing([part for rule in held for part in taken_apart(rule)], mode, ToolNamePolicy(), frozenset())
     one, other = judged(together, call, tool), judged(apart, call, tool)
     assert type(one) is type(other)
     assert one.by == other.by if isinstance(one, Allowed) and isinstance(other, Allowed) else one == other
@@ -247,19 +249,19 @@ def test_a_bundle_allows_a_line_exactly_if_its_commands_allow_it_together(
     tool = made_tool("act", frozenset({Effect.EXECUTE}), ToolClass.MUTATING, says)
     rule = Rule(effect=RuleEffect.ALLOW, tool="act", pattern=bundle)
     call = ToolUse(id="c", name="act", input={"lines": [join.join(parts)]})
-    allowed = [isinstance(judged(Standing(each), call, tool), Allowed) for each in ([rule], taken_apart(rule))]
+    allowed = [isinstance(judged(PermissionPolicy(each), call, tool), Allowed) for each in ([rule], taken_apart(rule))]
     assert allowed[0] is allowed[1]
 
 
 @settings(max_examples=40, deadline=None)
 @given(standings, calls, tools)
-def test_the_same_question_has_the_same_answer(standing: Standing, call: ToolUse, tool: AnyTool) -> None:
+def test_the_same_question_has_the_same_answer(standing: PermissionPolicy, call: ToolUse, tool: AnyTool) -> None:
     assert judged(standing, call, tool) == judged(standing, call, tool)
 
 
 @settings(max_examples=40, deadline=None)
 @given(standings, calls, tools)
-def test_plan_and_suspension_only_take_away(standing: Standing, call: ToolUse, tool: AnyTool) -> None:
+def test_plan_and_suspension_only_take_away(standing: PermissionPolicy, call: ToolUse, tool: AnyTool) -> None:
     before = judged(standing, call, tool)
     standing.suspend(frozenset(Effect), Sentence("why"))
     assert strictness(judged(standing, call, tool)) >= strictness(before)
@@ -284,7 +286,7 @@ def test_a_chain_with_one_part_that_is_not_allowed_is_never_allowed(
         Rule(effect=RuleEffect.ALLOW, tool="act", pattern=CommandPattern(words=words))
         for words in (("git", "log"), ("ls",))
     ]
-    standing = Standing(held)
+    standing = PermissionPolicy(held)
     assert not isinstance(judged(standing, ToolUse(id="c", name="act", input={"lines": [line]}), tool), Allowed)
     harmless = ToolUse(id="c", name="act", input={"lines": [frame.format(join.join([*allowed, "ls"]))]})
     assert isinstance(judged(standing, harmless, tool), Allowed)

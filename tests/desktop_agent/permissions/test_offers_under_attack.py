@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from desktop_agent.permissions.proposals import proposals
-from desktop_agent.permissions.rule_matching import Case, covering
+from desktop_agent.permissions.proposals import propose_rules
+from desktop_agent.permissions.rule_matching import CallFacts, find_allowing_rule
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import CommandPattern, CommandsPattern, CommandSubject, Rule
 from desktop_agent.vocabulary.tool_calls import Effect
@@ -316,7 +316,7 @@ def granted(shell: AnyTool) -> list[Rule]:
         rule
         for line in ORDINARY.split("\n")
         if line
-        for rule in proposals(shell, shell.digest({"line": line}), [CommandSubject(line)])
+        for rule in propose_rules(shell, shell.digest({"line": line}), [CommandSubject(line)])
     )
     return [
         rule
@@ -331,5 +331,5 @@ def test_all_that_is_offered_on_an_ordinary_day_allows_nothing_hostile(shell: An
     assert len(rules) > 60
     lines = [line for line in HOSTILE.split("\n") if line]
     assert len(lines) > 190
-    cases = {line: Case(shell, shell.digest({"hostile": line}), (CommandSubject(line),)) for line in lines}
-    assert [line for line, case in cases.items() if covering(rules, case) is not None] == []
+    cases = {line: CallFacts(shell, shell.digest({"hostile": line}), (CommandSubject(line),)) for line in lines}
+    assert [line for line, case in cases.items() if find_allowing_rule(rules, case) is not None] == []

@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 
 from desktop_agent.permissions.gate import Allowed, Ask
-from desktop_agent.permissions.proposals import proposals, with_trust
+from desktop_agent.permissions.proposals import propose_rules, with_trust
 from desktop_agent.permissions.shell.bundles import BUNDLES
-from desktop_agent.permissions.standing import Standing
+from desktop_agent.permissions.standing import PermissionPolicy
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.conduct.rules import (
@@ -30,7 +30,7 @@ MakeTool = Callable[..., AnyTool]
 
 
 def patterns(tool: AnyTool, *subjects: Subject) -> list[Pattern | None]:
-    return [each.pattern for each in proposals(tool, tool.digest({}), subjects)]
+    return [each.pattern for each in propose_rules(tool, tool.digest({}), subjects)]
 
 
 def test_files_are_allowed_by_their_folder(make_open_tool: MakeTool) -> None:
@@ -159,7 +159,7 @@ def test_a_command_with_other_surroundings_is_allowed_by_its_arguments_only(
     tool = make_open_tool([Effect.EXECUTE])
     names = (CommandPattern(words=(each,)) for each in ("ls", "env", "sudo"))
     allowed = [Rule(effect=RuleEffect.ALLOW, tool=tool.identity, pattern=each) for each in names]
-    found = proposals(tool, tool.digest({}), [CommandSubject(line)], allowed=allowed)
+    found = propose_rules(tool, tool.digest({}), [CommandSubject(line)], allowed=allowed)
     assert [each.pattern for each in found] == [ArgumentsPattern(digest=tool.digest({}))]
 
 
@@ -211,7 +211,7 @@ def test_of_a_chained_line_only_a_bundle_may_allow_several_commands(
 
 def together(tool: AnyTool, *paths: str, workspace: str | None = "/ws") -> list[tuple[tuple[str, ...], str | None]]:
     """The tools and folders of the rules for several tools."""
-    found = proposals(tool, "d", [PathSubject(each) for each in paths], workspace=workspace)
+    found = propose_rules(tool, "d", [PathSubject(each) for each in paths], workspace=workspace)
     several = [each for each in found if each.also]
     assert not several or len(found) == 1
     assert all((each.scope, each.workspace) == (RuleScope.WORKSPACE, workspace) for each in several)
@@ -246,7 +246,7 @@ def test_no_other_tool_and_no_other_place_is_allowed_with_one_that_changes_a_fil
 
 def test_a_rule_may_trust_what_its_calls_bring_in_one_workspace(make_open_tool: MakeTool) -> None:
     tool = make_open_tool([Effect.NETWORK])
-    rules = with_trust(proposals(tool, "d", [HostSubject("example.org")], workspace="/ws"))
+    rules = with_trust(propose_rules(tool, "d", [HostSubject("example.org")], workspace="/ws"))
     here, everywhere = RuleScope.WORKSPACE, RuleScope.ALWAYS
     assert [(each.scope, each.trusts) for each in rules] == [(here, False), (everywhere, False), (here, True)]
     assert len({each.id for each in rules}) == 3
@@ -277,11 +277,11 @@ async def test_each_proposal_allows_the_call_by_itself(
     make_open_tool: MakeTool, effects: list[Effect], arguments: dict[str, Any]
 ) -> None:
     tool, use = make_open_tool(effects), ToolUse(id="c", name="act", input=arguments)
-    proposed = await Standing(workspace="/ws").proposals(use, tool)
+    proposed = await PermissionPolicy(workspace="/ws").proposals(use, tool)
     assert proposed
     assert {each.scope for each in proposed} == {RuleScope.WORKSPACE, RuleScope.ALWAYS}
     for each in proposed:
-        standing = Standing(workspace="/ws")
+        standing = PermissionPolicy(workspace="/ws")
         assert not isinstance(await standing.verdict(use, tool), Allowed)
         standing.add(each)
         assert await standing.verdict(use, tool) == Allowed(tool.digest(arguments), "rule", each.id)
@@ -300,7 +300,7 @@ async def test_of_a_chained_line_what_is_missing_is_proposed(
     make_open_tool: MakeTool, line: str, missing: tuple[str, ...] | None
 ) -> None:
     tool, use = make_open_tool([Effect.EXECUTE]), ToolUse(id="c", name="act", input={"lines": [line]})
-    standing = Standing(workspace="/ws")
+    standing = PermissionPolicy(workspace="/ws")
     pattern = CommandPattern(words=("git", "add"))
     standing.add(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=pattern, scope=RuleScope.ALWAYS))
     proposed = await standing.proposals(use, tool)
@@ -319,7 +319,7 @@ async def test_of_a_startup_file_that_file_alone_is_proposed(make_open_tool: Mak
     tool = make_open_tool([Effect.WRITE], name)
     paths = ["/ws/.envrc", "/ws/other"][: FILES[name]]
     use = ToolUse(id="c", name=name, input={"paths": paths})
-    standing = Standing(workspace="/ws")
+    standing = PermissionPolicy(workspace="/ws")
     question = await standing.verdict(use, tool)
     (rule,) = await standing.proposals(use, tool)
     exact = ArgumentsPattern(digest=tool.digest(use.input))
@@ -335,15 +335,15 @@ async def test_of_a_startup_file_that_file_alone_is_proposed(make_open_tool: Mak
 async def test_what_the_next_build_runs_is_such_a_file_after_content_from_outside(make_open_tool: MakeTool) -> None:
     tool = make_open_tool([Effect.WRITE], "write_file")
     use = ToolUse(id="c", name="write_file", input={"paths": ["/ws/Makefile"]})
-    standing = Standing(workspace="/ws")
+    standing = PermissionPolicy(workspace="/ws")
     for path in ("/ws", "/ws/Makefile"):
         (rule,) = await standing.proposals(use, tool)
         assert rule.pattern == PathPattern(prefix=path)
-        standing.mark(UntrustedSource("web", "evil.example"))
+        standing.mark_untrusted(UntrustedSource("web", "evil.example"))
 
 
 async def test_a_line_that_names_a_startup_file_is_proposed_here_alone(make_open_tool: MakeTool) -> None:
     tool = make_open_tool([Effect.EXECUTE])
     use = ToolUse(id="c", name="act", input={"lines": ["cp a .envrc"]})
-    proposed = await Standing(workspace="/ws").proposals(use, tool)
+    proposed = await PermissionPolicy(workspace="/ws").proposals(use, tool)
     assert {each.scope for each in proposed} == {RuleScope.WORKSPACE}

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from desktop_agent.permissions.gate import Allowed, Ask, Refused, Suspension, Verdict, decide, strictest
-from desktop_agent.permissions.proposals import proposals
-from desktop_agent.permissions.rule_matching import Case, covering
+from desktop_agent.permissions.gate import Allowed, Ask, Denied, Suspension, Verdict, decide, stricter
+from desktop_agent.permissions.proposals import propose_rules
+from desktop_agent.permissions.rule_matching import CallFacts, find_allowing_rule
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.modes import ACCEPT_EDITS_MODE, DEFAULT_MODE, PLAN_MODE, Mode
 from desktop_agent.vocabulary.conduct.rules import (
@@ -37,7 +37,7 @@ def judged(
     tool: AnyTool, *subjects: CommandSubject | HostSubject, rules: tuple[Rule, ...] = (), mode: Mode = DEFAULT_MODE
 ) -> Verdict:
     suspension = Suspension(frozenset({Effect.EXECUTE, Effect.NETWORK}), Sentence("A page was read."))
-    return decide(Case(tool, "d", subjects, "/w"), rules, mode, suspension=suspension)
+    return decide(CallFacts(tool, "d", subjects, "/w"), rules, mode, suspension=suspension)
 
 
 @pytest.mark.parametrize("mode", [DEFAULT_MODE, PLAN_MODE, ACCEPT_EDITS_MODE])
@@ -52,7 +52,7 @@ def test_what_is_not_sandboxed_is_asked_about(tool: AnyTool) -> None:
     assert isinstance(judged(tool), Ask)
 
 
-@pytest.mark.parametrize(("effect", "verdict"), [(RuleEffect.DENY, Refused), (RuleEffect.ASK, Ask)])
+@pytest.mark.parametrize(("effect", "verdict"), [(RuleEffect.DENY, Denied), (RuleEffect.ASK, Ask)])
 def test_rules_that_hold_back_hold_it_back(tool: AnyTool, effect: RuleEffect, verdict: type[Verdict]) -> None:
     for pattern in (None, CommandPattern(words=("git",)), CommandPattern(words=("head",))):
         rule = Rule(effect=effect, tool="*", pattern=pattern, scope=RuleScope.ALWAYS)
@@ -60,13 +60,13 @@ def test_rules_that_hold_back_hold_it_back(tool: AnyTool, effect: RuleEffect, ve
 
 
 def test_what_is_read_only_beside_something_else_needs_no_rule_of_its_own(tool: AnyTool) -> None:
-    case = Case(tool, "d", (TESTS,), "/w")
-    first = proposals(tool, "d", (TESTS,), workspace="/w")[0]
+    case = CallFacts(tool, "d", (TESTS,), "/w")
+    first = propose_rules(tool, "d", (TESTS,), workspace="/w")[0]
     assert first.pattern == CommandPattern(words=("python", "-m", "pytest"))
-    assert covering((first,), case) is first
+    assert find_allowing_rule((first,), case) is first
     for line in ("python -m pytest | sort -o x", "python -m pytest | cat ../x", "python -m pytest | tail > x"):
-        assert covering((first,), replace(case, subjects=(replace(TESTS, line=line),))) is None
-    assert covering((first,), replace(case, subjects=(replace(TESTS, is_sandboxed=False),))) is None
+        assert find_allowing_rule((first,), replace(case, subjects=(replace(TESTS, line=line),))) is None
+    assert find_allowing_rule((first,), replace(case, subjects=(replace(TESTS, is_sandboxed=False),))) is None
 
 
 def test_a_mode_that_changes_nothing_and_an_agent_above_hold_it_to_reading(tool: AnyTool) -> None:
@@ -74,13 +74,13 @@ def test_a_mode_that_changes_nothing_and_an_agent_above_hold_it_to_reading(tool:
     assert judged(tool, READ_ONLY, rules=(everything,), mode=PLAN_MODE) == Allowed("d", "default")
     by_rule, by_default = Allowed("d", "rule", "r", trusts=True), Allowed("d", "default")
     for pair in ((by_rule, by_default), (by_default, by_rule)):
-        assert strictest(*pair) == by_default
+        assert stricter(*pair) == by_default
 
 
 def test_a_rule_about_what_is_read_only_is_found(tool: AnyTool) -> None:
     rule = Rule(effect=RuleEffect.ALLOW, tool="*", pattern=CommandPattern(words=("git",)), scope=RuleScope.ALWAYS)
-    case = Case(tool, "d", (CommandSubject("git status", is_sandboxed=True),), "/w")
-    assert covering((rule,), case) is rule
+    case = CallFacts(tool, "d", (CommandSubject("git status", is_sandboxed=True),), "/w")
+    assert find_allowing_rule((rule,), case) is rule
 
 
 def test_several_rules_trust_what_is_brought_only_together(tool: AnyTool) -> None:
@@ -88,6 +88,8 @@ def test_several_rules_trust_what_is_brought_only_together(tool: AnyTool) -> Non
     git = Rule(effect=RuleEffect.ALLOW, tool="*", pattern=CommandPattern(words=("git", "fetch")), trusts=True)
     host = Rule(effect=RuleEffect.ALLOW, tool="*", pattern=HostPattern(host="example.org"))
     for trusts in (False, True):
-        found = covering((git, host.model_copy(update={"trusts": trusts})), Case(tool, "d", subjects, "/w"))
+        found = find_allowing_rule(
+            (git, host.model_copy(update={"trusts": trusts})), CallFacts(tool, "d", subjects, "/w")
+        )
         assert found is not None
         assert found.trusts is trusts

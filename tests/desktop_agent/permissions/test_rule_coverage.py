@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.permissions.proposals import proposals
-from desktop_agent.permissions.rule_matching import Case, covering
-from desktop_agent.permissions.shell.harmless_in_programs import PROGRAMS
-from desktop_agent.permissions.shell.nodes import listed
+from desktop_agent.permissions.proposals import propose_rules
+from desktop_agent.permissions.rule_matching import CallFacts, find_allowing_rule
+from desktop_agent.permissions.shell.harmless_in_programs import PROGRAM_OPTIONS
+from desktop_agent.permissions.shell.nodes import word_set
 from desktop_agent.permissions.shell.program_names import SAY_ALL, START_NOTHING
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import CommandSubject, Rule
@@ -20,7 +20,7 @@ RULES = tomllib.loads(Path(__file__).with_name("rule_coverage.toml").read_text(e
 COVERED = [(rule["for"], line) for rule in RULES for line in rule["covers"]]
 LEFT = [(rule["for"], line) for rule in RULES for line in rule["leaves"]]
 # Whatever their options are, these only show what they read.
-SHOW_WHAT_THEY_READ = listed(
+SHOW_WHAT_THEY_READ = word_set(
     "b2sum cal cksum column expand expr fold free fmt groups hexdump join locale lsblk lscpu lsof md5 nproc od "
     "paste pgrep printenv pstree rev sha1sum sha512sum strings tsort tty unexpand uptime w who"
 )
@@ -32,11 +32,13 @@ def tool(make_open_tool: MakeTool) -> AnyTool:
 
 
 def offered(tool: AnyTool, line: str) -> tuple[Rule, ...]:
-    return proposals(tool, f"digest of {line}", (CommandSubject(line),), workspace=WORKSPACE)
+    return propose_rules(tool, f"digest of {line}", (CommandSubject(line),), workspace=WORKSPACE)
 
 
 def covers(tool: AnyTool, rule: Rule, line: str) -> bool:
-    return covering([rule], Case(tool, f"digest of {line}", (CommandSubject(line),), WORKSPACE)) is not None
+    return (
+        find_allowing_rule([rule], CallFacts(tool, f"digest of {line}", (CommandSubject(line),), WORKSPACE)) is not None
+    )
 
 
 @pytest.mark.parametrize(("asked", "line"), COVERED)
@@ -55,4 +57,4 @@ def test_every_line_is_covered_by_what_is_offered_for_it(tool: AnyTool) -> None:
 
 
 def test_of_every_program_that_a_rule_names_alone_the_options_are_known() -> None:
-    assert SAY_ALL - START_NOTHING - PROGRAMS.keys() == SHOW_WHAT_THEY_READ
+    assert SAY_ALL - START_NOTHING - PROGRAM_OPTIONS.keys() == SHOW_WHAT_THEY_READ

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.permissions.rule_matching import Case, Match, catches, covering
+from desktop_agent.permissions.rule_matching import CallFacts, Match, find_allowing_rule, match_restriction
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import (
     ArgumentsPattern,
@@ -44,15 +44,15 @@ def allow(pattern: Pattern | None = None, tool: str = "*") -> Rule:
 
 
 def is_covered(tool: AnyTool, subjects: tuple[Subject, ...] | None, *patterns: Pattern) -> bool:
-    return covering([allow(each) for each in patterns], Case(tool, "d", subjects)) is not None
+    return find_allowing_rule([allow(each) for each in patterns], CallFacts(tool, "d", subjects)) is not None
 
 
 @pytest.mark.parametrize(
     ("name", "found"), [("*", YES), ("act", YES), ("act @ /ws", YES), ("act @ /other", NO), ("Act", NO), ("ac", NO)]
 )
 def test_a_rule_names_its_tool_by_name_identity_or_star(tool: AnyTool, name: str, found: Match) -> None:
-    assert catches(deny(tool=name), Case(tool, "d")) is found
-    assert (covering([allow(tool=name)], Case(tool, "d")) is not None) is (found is YES)
+    assert match_restriction(deny(tool=name), CallFacts(tool, "d")) is found
+    assert (find_allowing_rule([allow(tool=name)], CallFacts(tool, "d")) is not None) is (found is YES)
 
 
 @pytest.mark.parametrize(
@@ -63,8 +63,8 @@ def test_a_rule_names_the_tools_beside_its_first_in_the_same_way(
     tool: AnyTool, also: tuple[str, ...], found: Match
 ) -> None:
     allowing, denying = (each.model_copy(update={"tool": "other", "also": also}) for each in (allow(), deny()))
-    assert catches(denying, Case(tool, "d")) is found
-    assert (covering([allowing], Case(tool, "d")) is not None) is (found is YES)
+    assert match_restriction(denying, CallFacts(tool, "d")) is found
+    assert (find_allowing_rule([allowing], CallFacts(tool, "d")) is not None) is (found is YES)
 
 
 PATHS = [
@@ -89,7 +89,7 @@ PATHS = [
 @pytest.mark.parametrize(("prefix", "path", "found"), PATHS)
 def test_paths_are_compared_part_by_part(tool: AnyTool, prefix: str, path: str, found: Match) -> None:
     pattern, subjects = PathPattern(prefix=prefix), (PathSubject(path),)
-    assert catches(deny(pattern), Case(tool, "d", subjects)) is found
+    assert match_restriction(deny(pattern), CallFacts(tool, "d", subjects)) is found
     assert is_covered(tool, subjects, pattern) is (found is YES)
 
 
@@ -111,14 +111,14 @@ HOSTS = [
 def test_hosts_are_compared_by_name(make_open_tool: MakeTool, host: str, asked: str, found: Match) -> None:
     tool = make_open_tool([Effect.NETWORK])
     pattern, subjects = HostPattern(host=host), (HostSubject(asked),)
-    assert catches(deny(pattern), Case(tool, "d", subjects)) is found
+    assert match_restriction(deny(pattern), CallFacts(tool, "d", subjects)) is found
     assert is_covered(tool, subjects, pattern) is (found is YES)
 
 
 def test_exact_arguments_match_by_digest(tool: AnyTool) -> None:
     pattern = ArgumentsPattern(digest="d")
-    assert catches(deny(pattern), Case(tool, "d", None)) is YES
-    assert catches(deny(pattern), Case(tool, "e", None)) is NO
+    assert match_restriction(deny(pattern), CallFacts(tool, "d", None)) is YES
+    assert match_restriction(deny(pattern), CallFacts(tool, "e", None)) is NO
     assert is_covered(tool, None, pattern)
     assert not is_covered(tool, None, ArgumentsPattern(digest="e"))
 
@@ -136,11 +136,11 @@ def test_everything_that_a_call_is_about_must_be_allowed(make_open_tool: MakeToo
 
 def test_the_rule_that_is_named_is_the_first_with_a_part_in_it(tool: AnyTool) -> None:
     other, here, whole = allow(PathPattern(prefix="/b")), allow(PathPattern(prefix="/a")), allow()
-    case = Case(tool, "d", (PathSubject("/a/x"),))
-    assert covering([other, here], case) == here
-    assert covering([other, here, whole], case) == whole
+    case = CallFacts(tool, "d", (PathSubject("/a/x"),))
+    assert find_allowing_rule([other, here], case) == here
+    assert find_allowing_rule([other, here, whole], case) == whole
     exact = allow(ArgumentsPattern(digest="d"))
-    assert covering([whole, exact], case) == exact
+    assert find_allowing_rule([whole, exact], case) == exact
 
 
 @pytest.mark.parametrize(
@@ -170,12 +170,12 @@ def test_a_rule_about_every_tool_doubts_only_what_may_be_meant(
     found: Match,
 ) -> None:
     tool = make_open_tool(effects, tool_class=tool_class)
-    assert catches(deny(pattern), Case(tool, "d", subjects)) is found
+    assert match_restriction(deny(pattern), CallFacts(tool, "d", subjects)) is found
 
 
 def test_a_rule_about_one_tool_doubts_every_call_that_says_nothing(make_open_tool: MakeTool) -> None:
     tool = make_open_tool([], tool_class=ToolClass.READ_ONLY)
-    assert catches(deny(PathPattern(prefix="/s"), "act"), Case(tool, "d", ())) is MAYBE
+    assert match_restriction(deny(PathPattern(prefix="/s"), "act"), CallFacts(tool, "d", ())) is MAYBE
 
 
 CAUGHT: list[tuple[str, dict[str, Any], Match]] = [
@@ -212,7 +212,7 @@ CAUGHT: list[tuple[str, dict[str, Any], Match]] = [
 def test_a_rule_that_denies_finds_its_command_wherever_it_is(
     shell: AnyTool, line: str, pattern: dict[str, Any], found: Match
 ) -> None:
-    assert catches(deny(CommandPattern(**pattern)), Case(shell, "d", (CommandSubject(line),))) is found
+    assert match_restriction(deny(CommandPattern(**pattern)), CallFacts(shell, "d", (CommandSubject(line),))) is found
 
 
 COVERED = [
@@ -390,9 +390,9 @@ def test_one_of_several_commands_that_are_denied_is_found(
     shell: AnyTool, line: str, pattern: dict[str, Any], found: Match
 ) -> None:
     denied = CommandsPattern(title="Some", beginnings=(("nothing", "else"), pattern["words"]))
-    assert catches(deny(denied), Case(shell, "d", (CommandSubject(line),))) is found
+    assert match_restriction(deny(denied), CallFacts(shell, "d", (CommandSubject(line),))) is found
 
 
 def test_of_several_rules_the_one_is_named_whose_commands_they_are(shell: AnyTool) -> None:
     other, here = allow(CommandsPattern(title="Others", beginnings=(("rm",), ("cp",)))), allow(SEVERAL)
-    assert covering([other, here], Case(shell, "d", (CommandSubject("ls; git log"),))) is here
+    assert find_allowing_rule([other, here], CallFacts(shell, "d", (CommandSubject("ls; git log"),))) is here

@@ -1,6 +1,6 @@
 import pytest
 
-from desktop_agent.permissions.rule_words import in_words
+from desktop_agent.permissions.rule_words import describe_rule
 from desktop_agent.permissions.shell.bundles import BUNDLES
 from desktop_agent.vocabulary.conduct.rules import (
     ArgumentsPattern,
@@ -50,19 +50,19 @@ from desktop_agent.vocabulary.errors import Sentence
     ],
 )
 def test_a_rule_is_said_in_words(pattern: Pattern | None, words: str) -> None:
-    assert str(in_words(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=pattern))) == words
+    assert str(describe_rule(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=pattern))) == words
 
 
 @pytest.mark.parametrize("bundle", BUNDLES, ids=lambda each: each.title)
 def test_each_command_of_a_bundle_is_said(bundle: CommandsPattern) -> None:
-    said = str(in_words(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=bundle)))
+    said = str(describe_rule(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=bundle)))
     assert said.startswith(f"{bundle.title}: ")
     assert [" ".join(each) in said for each in bundle.beginnings] == [True] * len(bundle.beginnings)
 
 
 @pytest.mark.parametrize("bundle", BUNDLES, ids=lambda each: each.title)
 def test_the_title_of_each_bundle_can_be_translated(bundle: CommandsPattern) -> None:
-    said = in_words(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=bundle))
+    said = describe_rule(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=bundle))
     commands = said.values.get("commands")
     assert isinstance(commands, Sentence)
     assert commands.values["title"] == Sentence(bundle.title)
@@ -70,12 +70,12 @@ def test_the_title_of_each_bundle_can_be_translated(bundle: CommandsPattern) -> 
 
 @pytest.mark.parametrize("effect", [RuleEffect.DENY, RuleEffect.ASK])
 def test_what_denies_or_asks_does_so_in_every_folder(effect: RuleEffect) -> None:
-    said = in_words(Rule(effect=effect, tool="act", pattern=CommandPattern(words=("ls",))))
+    said = describe_rule(Rule(effect=effect, tool="act", pattern=CommandPattern(words=("ls",))))
     assert str(said) == "commands that begin with “ls”"
 
 
 def test_that_a_commit_starts_hooks_is_said() -> None:
-    said = [str(in_words(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=each))) for each in BUNDLES]
+    said = [str(describe_rule(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=each))) for each in BUNDLES]
     assert all("hooks" in each for each in said if "git commit" in each)
     assert any("git commit" in each for each in said)
 
@@ -102,13 +102,13 @@ def test_each_tool_of_a_rule_about_files_is_said(tools: tuple[str, ...], folder:
         scope=RuleScope.WORKSPACE,
         workspace="/ws",
     )
-    assert str(in_words(rule)) == words
+    assert str(describe_rule(rule)) == words
 
 
 def test_each_tool_of_any_other_rule_is_said() -> None:
     rule = Rule(effect=RuleEffect.ALLOW, tool="a", also=("b", "c"))
-    assert str(in_words(rule)) == "a, b and c with any arguments"
-    assert str(in_words(rule.model_copy(update={"pattern": HostPattern(host="h")}))) == "a, b and c with h"
+    assert str(describe_rule(rule)) == "a, b and c with any arguments"
+    assert str(describe_rule(rule.model_copy(update={"pattern": HostPattern(host="h")}))) == "a, b and c with h"
 
 
 @pytest.mark.parametrize(
@@ -121,4 +121,4 @@ def test_each_tool_of_any_other_rule_is_said() -> None:
     ],
 )
 def test_what_a_rule_holds_its_tool_to_is_said(tool: str, workspace: str | None, words: str) -> None:
-    assert str(in_words(Rule(effect=RuleEffect.ALLOW, tool=tool, workspace=workspace))) == words
+    assert str(describe_rule(Rule(effect=RuleEffect.ALLOW, tool=tool, workspace=workspace))) == words

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from desktop_agent.permissions.gate import NOTHING_SUSPENDED, Allowed, Ask, Refused, Suspension, Verdict, decide
-from desktop_agent.permissions.hard_denies import Grounds
-from desktop_agent.permissions.rule_matching import Case
-from desktop_agent.permissions.taint import CLEAN
-from desktop_agent.tools.startup_files import Level, StartupFile, table
+from desktop_agent.permissions.gate import NOTHING_SUSPENDED, Allowed, Ask, Denied, Suspension, Verdict, decide
+from desktop_agent.permissions.hard_denies import ProtectedPaths
+from desktop_agent.permissions.rule_matching import CallFacts
+from desktop_agent.permissions.taint import NO_UNTRUSTED_CONTENT
+from desktop_agent.tools.startup_files import AskLevel, StartupFile, startup_file_table
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.modes import ACCEPT_EDITS_MODE, DEFAULT_MODE, PLAN_MODE, Mode
 from desktop_agent.vocabulary.conduct.rules import (
@@ -27,20 +27,20 @@ from tests.desktop_agent.tools.test_startup_files import examples
 
 MakeTool = Callable[..., AnyTool]
 WORK = "/home/me/project"
-GROUNDS = Grounds(workspace=WORK)
-TAINTED = CLEAN.marked(UntrustedSource("web", "evil.example")).suspension
+GROUNDS = ProtectedPaths(workspace=WORK)
+TAINTED = NO_UNTRUSTED_CONTENT.with_source(UntrustedSource("web", "evil.example")).suspension
 
 
-def entries(*levels: Level) -> list[StartupFile]:
-    return [entry for entry in table() if entry.level in levels]
+def entries(*levels: AskLevel) -> list[StartupFile]:
+    return [entry for entry in startup_file_table() if entry.level in levels]
 
 
 def named(entry: StartupFile) -> str:
     return f"{entry.program}, {entry.patterns[0]}"
 
 
-always = pytest.mark.parametrize("entry", entries(Level.ALWAYS), ids=named)
-after_outside = pytest.mark.parametrize("entry", entries(Level.AFTER_OUTSIDE), ids=named)
+always = pytest.mark.parametrize("entry", entries(AskLevel.ALWAYS), ids=named)
+after_outside = pytest.mark.parametrize("entry", entries(AskLevel.AFTER_OUTSIDE), ids=named)
 
 
 def allows(pattern: Pattern | None = None, answers: tuple[str, ...] = ()) -> Rule:
@@ -58,16 +58,16 @@ WAYS: dict[str, tuple[Mode, tuple[Rule, ...]]] = {
 ways = pytest.mark.parametrize("way", WAYS)
 
 
-def calls(make_open_tool: MakeTool, path: str) -> Iterator[Case]:
+def calls(make_open_tool: MakeTool, path: str) -> Iterator[CallFacts]:
     """All that file tools can do with a file, by what they say that a call is about."""
     there, other = PathSubject(f"{WORK}/{path}"), PathSubject(f"{WORK}/other.txt")
     for name in ("write_file", "edit_file", "delete_file"):
-        yield Case(make_open_tool([Effect.WRITE], name), "d", (there,))
+        yield CallFacts(make_open_tool([Effect.WRITE], name), "d", (there,))
     for pair in ((other, there), (there, other)):
-        yield Case(make_open_tool([Effect.WRITE], "move_file"), "d", pair)
+        yield CallFacts(make_open_tool([Effect.WRITE], "move_file"), "d", pair)
 
 
-def verdict(case: Case, way: str, suspension: Suspension = NOTHING_SUSPENDED) -> Verdict:
+def verdict(case: CallFacts, way: str, suspension: Suspension = NOTHING_SUSPENDED) -> Verdict:
     mode, rules = WAYS[way]
     return decide(case, rules, mode, suspension=suspension, grounds=GROUNDS)
 
@@ -90,8 +90,8 @@ def test_plan_mode_denies_it_and_nobody_is_kept_from_reading(entry: StartupFile,
     reading = make_open_tool([Effect.READ], "read_file", tool_class=ToolClass.READ_ONLY)
     for path in examples(entry):
         for case in calls(make_open_tool, path):
-            assert isinstance(decide(case, (), PLAN_MODE, grounds=GROUNDS), Refused)
-        looked = decide(Case(reading, "d", (PathSubject(f"{WORK}/{path}"),)), (), PLAN_MODE, grounds=GROUNDS)
+            assert isinstance(decide(case, (), PLAN_MODE, grounds=GROUNDS), Denied)
+        looked = decide(CallFacts(reading, "d", (PathSubject(f"{WORK}/{path}"),)), (), PLAN_MODE, grounds=GROUNDS)
         assert isinstance(looked, Allowed)
 
 
@@ -105,7 +105,7 @@ def test_what_the_next_build_runs_is_asked_about_after_content_from_outside(
             mode, rules = WAYS[way]
             clean = verdict(case, way)
             # Trusted or not: who trusts a site has not read what it makes the next build do.
-            came = decide(case, rules, mode, grounds=replace(GROUNDS, outside_came=True))
+            came = decide(case, rules, mode, grounds=replace(GROUNDS, has_untrusted_content=True))
             assert isinstance(clean, Ask if way == "default" else Allowed), path
             assert isinstance(came, Ask)
             assert came.reasons == (entry.sentence(path),), path
@@ -117,8 +117,8 @@ def test_ordinary_files_are_worked_on_after_content_from_outside(make_open_tool:
             assert isinstance(verdict(case, "accept edits", TAINTED), Allowed)
 
 
-def asked(make_open_tool: MakeTool, path: str = ".vscode/tasks.json") -> tuple[Case, Ask]:
-    case = Case(make_open_tool([Effect.WRITE], "write_file"), "d", (PathSubject(f"{WORK}/{path}"),))
+def asked(make_open_tool: MakeTool, path: str = ".vscode/tasks.json") -> tuple[CallFacts, Ask]:
+    case = CallFacts(make_open_tool([Effect.WRITE], "write_file"), "d", (PathSubject(f"{WORK}/{path}"),))
     found = verdict(case, "accept edits")
     assert isinstance(found, Ask)
     return case, found
@@ -133,7 +133,7 @@ def test_who_allowed_these_very_arguments_is_not_asked_again(make_open_tool: Mak
 def test_a_rule_made_in_sight_of_the_sentence_is_for_that_file(make_open_tool: MakeTool) -> None:
     case, question = asked(make_open_tool)
     other, _ = asked(make_open_tool, ".vscode/settings.json")
-    both = Case(case.tool, "d", (*(case.subjects or ()), *(other.subjects or ())))
+    both = CallFacts(case.tool, "d", (*(case.subjects or ()), *(other.subjects or ())))
     for pattern in (None, PathPattern(prefix=f"{WORK}/.vscode")):
         rule = allows(pattern, answers=question.rules)
         assert isinstance(decide(case, (rule,), DEFAULT_MODE, grounds=GROUNDS), Allowed)
@@ -151,12 +151,12 @@ def test_a_workspace_in_such_a_folder_is_worked_in(make_open_tool: MakeTool) -> 
     work = "/home/me/.claude/worktrees/fix"
     tool = make_open_tool([Effect.WRITE], "write_file")
     for path, kind in (("main.py", Allowed), (".envrc", Ask)):
-        case = Case(tool, "d", (PathSubject(f"{work}/{path}"),))
-        assert isinstance(decide(case, (), ACCEPT_EDITS_MODE, grounds=Grounds(workspace=work)), kind)
+        case = CallFacts(tool, "d", (PathSubject(f"{work}/{path}"),))
+        assert isinstance(decide(case, (), ACCEPT_EDITS_MODE, grounds=ProtectedPaths(workspace=work)), kind)
 
 
 def test_a_startup_file_outside_of_the_workspace_is_named_whole(make_open_tool: MakeTool) -> None:
-    case = Case(make_open_tool([Effect.WRITE]), "d", (PathSubject("/srv/app/.envrc"),))
+    case = CallFacts(make_open_tool([Effect.WRITE]), "d", (PathSubject("/srv/app/.envrc"),))
     found = decide(case, (), ACCEPT_EDITS_MODE, grounds=GROUNDS)
     assert isinstance(found, Ask)
     assert "“/srv/app/.envrc”" in found.reason
@@ -168,11 +168,11 @@ RULES = tuple(allows(CommandPattern(words=(word,), folder=None)) for word in COM
 
 def line(make_open_tool: MakeTool, text: str, folder: str = ".") -> Verdict:
     tool = make_open_tool([Effect.READ, Effect.WRITE, Effect.EXECUTE], "run_command")
-    case = Case(tool, "d", (CommandSubject(text, folder),))
+    case = CallFacts(tool, "d", (CommandSubject(text, folder),))
     return decide(case, RULES, ACCEPT_EDITS_MODE, grounds=GROUNDS)
 
 
-@pytest.mark.parametrize("entry", [each for each in entries(Level.ALWAYS) if not each.is_built], ids=named)
+@pytest.mark.parametrize("entry", [each for each in entries(AskLevel.ALWAYS) if not each.is_built], ids=named)
 def test_a_line_that_names_it_is_asked_about(entry: StartupFile, make_open_tool: MakeTool) -> None:
     for path in examples(entry):
         if "$" in path:

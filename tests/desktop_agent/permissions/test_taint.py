@@ -1,7 +1,7 @@
 """What came in from outside, and what is asked about because of it."""
 
-from desktop_agent.permissions.standing import Standing
-from desktop_agent.permissions.taint import CLEAN, SUSPENDED, Taint
+from desktop_agent.permissions.standing import PermissionPolicy
+from desktop_agent.permissions.taint import NO_UNTRUSTED_CONTENT, SUSPENDED_EFFECTS, UntrustedContent
 from desktop_agent.storage.records import ConversationState
 from desktop_agent.vocabulary.tool_calls import UntrustedSource
 
@@ -9,54 +9,54 @@ SITE, OTHER = UntrustedSource("web", "example.org"), UntrustedSource("mcp", "tic
 
 
 def test_each_source_is_marked_once_until_it_is_trusted() -> None:
-    marked = CLEAN.marked(SITE).marked(OTHER)
+    marked = NO_UNTRUSTED_CONTENT.with_source(SITE).with_source(OTHER)
 
-    assert marked.outsiders == (SITE, OTHER)
-    assert marked.marked(SITE) is marked
-    assert marked.suspension.effects == SUSPENDED
+    assert marked.sources == (SITE, OTHER)
+    assert marked.with_source(SITE) is marked
+    assert marked.suspension.effects == SUSPENDED_EFFECTS
     assert "tickets and 1 more" in str(marked.suspension.why)
 
 
 def test_what_was_trusted_marks_no_more_and_others_do() -> None:
-    lifted = CLEAN.marked(SITE).lifted()
+    lifted = NO_UNTRUSTED_CONTENT.with_source(SITE).after_trusting()
 
     assert lifted.suspension.effects == frozenset()
-    assert lifted.marked(SITE) is lifted
-    assert lifted.marked(OTHER).outsiders == (OTHER,)
+    assert lifted.with_source(SITE) is lifted
+    assert lifted.with_source(OTHER).sources == (OTHER,)
 
 
 def test_a_server_is_known_by_its_id_and_not_by_a_title_that_can_change() -> None:
     files = UntrustedSource("mcp", "Files", "files")
-    trusted = CLEAN.marked(files).lifted()
+    trusted = NO_UNTRUSTED_CONTENT.with_source(files).after_trusting()
 
-    assert trusted.marked(UntrustedSource("mcp", "My files", "files")) is trusted
+    assert trusted.with_source(UntrustedSource("mcp", "My files", "files")) is trusted
     for other in (
         UntrustedSource("mcp", "Files", "files-2"),
         UntrustedSource("mcp", "files"),
         UntrustedSource("web", "Files", "files"),
     ):
-        assert trusted.marked(other).outsiders == (other,)
+        assert trusted.with_source(other).sources == (other,)
 
 
 def test_a_state_of_before_there_were_ids_loads_and_trusts_no_server_by_its_title() -> None:
     text = '{"outside": [{"kind": "web", "name": "a.example"}], "trusted": [{"kind": "mcp", "name": "files"}]}'
     state = ConversationState.model_validate_json(text)
-    taint = Taint(state.outside, state.trusted)
+    taint = UntrustedContent(state.outside, state.trusted)
 
-    assert taint.marked(UntrustedSource("web", "a.example")) is taint
-    assert taint.marked(UntrustedSource("mcp", "Files", "files")) is not taint
+    assert taint.with_source(UntrustedSource("web", "a.example")) is taint
+    assert taint.with_source(UntrustedSource("mcp", "Files", "files")) is not taint
     assert ConversationState.model_validate_json(state.model_dump_json()) == state
 
 
 def test_what_a_specialist_reads_marks_the_whole_conversation() -> None:
-    root = Standing()
+    root = PermissionPolicy()
     changes: list[int] = []
     root.on_change(lambda: changes.append(1))
 
-    assert root.nested().nested().mark(SITE)
-    assert root.taint.outsiders == (SITE,)
-    assert not root.mark(SITE)
+    assert root.nested().nested().mark_untrusted(SITE)
+    assert root.untrusted_content.sources == (SITE,)
+    assert not root.mark_untrusted(SITE)
     assert len(changes) == 1
 
-    root.nested().lift()
-    assert root.taint.trusted == (SITE,)
+    root.nested().lift_suspension()
+    assert root.untrusted_content.trusted == (SITE,)

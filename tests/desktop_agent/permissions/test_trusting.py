@@ -2,8 +2,8 @@
 
 import pytest
 
-from desktop_agent.permissions.standing import Standing
-from desktop_agent.permissions.taint import CLEAN, Taint
+from desktop_agent.permissions.standing import PermissionPolicy
+from desktop_agent.permissions.taint import NO_UNTRUSTED_CONTENT, UntrustedContent
 from desktop_agent.vocabulary.tool_calls import UntrustedSource
 
 SITE, OTHER = UntrustedSource("web", "a.example"), UntrustedSource("web", "b.example")
@@ -24,18 +24,18 @@ FIRST, SECOND = UntrustedSource("web", "a command", "1"), UntrustedSource("web",
 def test_only_those_that_were_shown_are_trusted(
     came: tuple[UntrustedSource, ...], shown: tuple[str, ...] | None, kept: tuple[UntrustedSource, ...]
 ) -> None:
-    taint = CLEAN
+    taint = NO_UNTRUSTED_CONTENT
     for each in came:
-        taint = taint.marked(each)
-    lifted = taint.lifted(shown)
-    assert lifted == Taint(kept, tuple(each for each in came if each not in kept))
+        taint = taint.with_source(each)
+    lifted = taint.after_trusting(shown)
+    assert lifted == UntrustedContent(kept, tuple(each for each in came if each not in kept))
     assert bool(lifted.suspension.effects) is bool(kept)
 
 
 def test_what_was_shown_counts_for_the_whole_conversation() -> None:
-    root = Standing()
+    root = PermissionPolicy()
     nested = root.nested()
-    nested.mark(SITE)
-    nested.mark(OTHER)
-    nested.lift(("a.example",))
-    assert root.taint.outsiders == (OTHER,)
+    nested.mark_untrusted(SITE)
+    nested.mark_untrusted(OTHER)
+    nested.lift_suspension(("a.example",))
+    assert root.untrusted_content.sources == (OTHER,)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from desktop_agent.permissions.rule_matching import Case, Match, catches, covering
+from desktop_agent.permissions.rule_matching import CallFacts, Match, find_allowing_rule, match_restriction
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import CommandPattern, CommandSubject, Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.tool_calls import Effect
@@ -29,13 +29,13 @@ LINES = (
 @pytest.mark.parametrize("line", LINES)
 def test_it_needs_a_rule_of_its_own(line: str, sandboxed: bool, make_tool: MakeTool) -> None:
     tool = make_tool(Effect.EXECUTE)
-    case = Case(tool, "d", (CommandSubject(line, is_sandboxed=sandboxed),), "/w")
+    case = CallFacts(tool, "d", (CommandSubject(line, is_sandboxed=sandboxed),), "/w")
     allow = Rule(effect=RuleEffect.ALLOW, tool="*", pattern=CommandPattern(words=("mkdir",)), scope=RuleScope.ALWAYS)
-    assert covering((allow,), case) is None
+    assert find_allowing_rule((allow,), case) is None
 
 
 @pytest.mark.parametrize("line", LINES)
 def test_what_it_starts_is_held_back_all_the_same(line: str, make_tool: MakeTool) -> None:
-    case = Case(make_tool(Effect.EXECUTE), "d", (CommandSubject(line),), "/w")
+    case = CallFacts(make_tool(Effect.EXECUTE), "d", (CommandSubject(line),), "/w")
     deny = Rule(effect=RuleEffect.DENY, tool="*", pattern=CommandPattern(words=("mkdir",)), scope=RuleScope.ALWAYS)
-    assert catches(deny, case) is Match.YES
+    assert match_restriction(deny, case) is Match.YES

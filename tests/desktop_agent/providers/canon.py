@@ -148,7 +148,7 @@ def fold_frames(frames: list[Frame], builder: PartBuilder, reader: answering.Fra
         error = {"type": "error", "kind": "truncated", "message": ""}
     else:
         reader.end()
-    events = [found for event in builder.take() if (found := as_dict(event)) is not None]
+    events = [found for event in builder.take_events() if (found := as_dict(event)) is not None]
     return [*events, error or {"type": "done"}]
 
 

@@ -17,11 +17,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image as Pillow
 
-from desktop_agent.agent.pictures import Pictures, with_pictures
-from desktop_agent.agent.request import without_given_up
+from desktop_agent.agent.pictures import PictureSupport, prepare_pictures
+from desktop_agent.agent.request import without_abandoned
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.conversation.picture_fitting import PictureFitter
-from desktop_agent.conversation.repair import repaired
+from desktop_agent.conversation.repair import normalised_history
 from desktop_agent.providers.connect import make_provider
 from desktop_agent.providers.dialects.openai_chat import OpenAIChat
 from desktop_agent.providers.dialects.servers import FAMILIES
@@ -144,8 +144,8 @@ class Walk:
         streams = STREAMS[visit.dialect]
         self.body = streams[visit.stream % len(streams)]
         # A library's own history may be in any disorder; that of a conversation is put in order.
-        kept = without_given_up(repaired(self.history) if self.repairs else self.history)
-        messages, _ = await with_pictures(kept, Pictures(_nothing, self.fitter, provider.picture_limits("m")))
+        kept = without_abandoned(normalised_history(self.history) if self.repairs else self.history)
+        messages, _ = await prepare_pictures(kept, PictureSupport(_nothing, self.fitter, provider.picture_limits("m")))
         request = ModelRequest("m", tuple(messages), tools=self.tools)
         before = len(self.server.requests)
         answer = await self.asked(provider, request, visit.stopped_after)

@@ -4,17 +4,17 @@ from typing import Any
 import pytest
 
 from desktop_agent.providers import call_builder
-from desktop_agent.providers.call_builder import LONGEST_LOOKED_AT, LONGEST_NAME, CallBuilder
+from desktop_agent.providers.call_builder import MAX_NAME_LENGTH, MAX_REPARSED_SIZE, ToolCallBuilder
 from desktop_agent.providers.transport.json_text import loads_object
 from desktop_agent.vocabulary.blocks import ToolUse
 
 
 def ended(*pieces: object, cut: bool = False) -> list[ToolUse]:
     """The calls that these pieces of arguments become, all of one call by its number."""
-    builder = CallBuilder("p", lambda: "made")
-    builder.fragment(index=0, id="c", name="f")
+    builder = ToolCallBuilder("p", lambda: "made")
+    builder.add_fragment(index=0, id="c", name="f")
     for piece in pieces:
-        builder.fragment(index=0, arguments=piece)
+        builder.add_fragment(index=0, arguments=piece)
     return [call for _, call in builder.end(cut=cut)]
 
 
@@ -61,42 +61,42 @@ def test_nothing_is_read_into_a_call_that_was_cut() -> None:
 
 
 def test_a_call_handed_out_once_is_not_handed_out_again() -> None:
-    builder = CallBuilder("p", lambda: "made")
+    builder = ToolCallBuilder("p", lambda: "made")
     handed: list[ToolUse] = []
     for index, city in enumerate(["Paris", "Paris", "Rome"]):
-        builder.fragment(index=index, id="c", name="f", arguments={"city": city})
+        builder.add_fragment(index=index, id="c", name="f", arguments={"city": city})
         handed += [call for _, call in builder.end(index=index)]
     assert [call.input for call in handed] == [{"city": "Paris"}, {"city": "Rome"}]
 
 
 def test_a_name_that_comes_again_beside_whole_arguments_is_another_call() -> None:
-    builder = CallBuilder("p", lambda: "made")
+    builder = ToolCallBuilder("p", lambda: "made")
     for path in ("a", "b"):
-        builder.fragment(index=0, name="read_file", arguments=f'{{"path": "{path}"}}')
+        builder.add_fragment(index=0, name="read_file", arguments=f'{{"path": "{path}"}}')
     assert [call.input for _, call in builder.end()] == [{"path": "a"}, {"path": "b"}]
 
 
 def test_arguments_too_long_to_be_looked_at_again_and_again_go_on() -> None:
-    builder = CallBuilder("p", lambda: "made")
-    text = '{"a": "' + "x" * LONGEST_LOOKED_AT + '"}'
-    builder.fragment(index=0, name="write_file", arguments=text)
-    builder.fragment(index=0, name="write_file", arguments=" ")
+    builder = ToolCallBuilder("p", lambda: "made")
+    text = '{"a": "' + "x" * MAX_REPARSED_SIZE + '"}'
+    builder.add_fragment(index=0, name="write_file", arguments=text)
+    builder.add_fragment(index=0, name="write_file", arguments=" ")
     ((_, call),) = builder.end()
-    assert call.input == {"a": "x" * LONGEST_LOOKED_AT}
+    assert call.input == {"a": "x" * MAX_REPARSED_SIZE}
 
 
 @pytest.mark.parametrize("index", [None, 0])
 @pytest.mark.parametrize("pieces", [1, 3, "object"])
 def test_large_calls_without_ids_are_all_handed_out(index: int | None, pieces: int | str) -> None:
     """One after the other, and under one number: each name beside whole arguments, or beside each piece of them."""
-    builder = CallBuilder("p", lambda: "made")
-    wanted = [{"text": letter * LONGEST_LOOKED_AT} for letter in "abc"] + [{"text": "short"}]
+    builder = ToolCallBuilder("p", lambda: "made")
+    wanted = [{"text": letter * MAX_REPARSED_SIZE} for letter in "abc"] + [{"text": "short"}]
     for arguments in wanted:
         text = json.dumps(arguments)
         size = len(text) if isinstance(pieces, str) else -(-len(text) // pieces)
         cut = [arguments] if pieces == "object" else [text[at : at + size] for at in range(0, len(text), size)]
         for piece in cut:
-            builder.fragment(index=index, name="write_file", arguments=piece)
+            builder.add_fragment(index=index, name="write_file", arguments=piece)
     calls = [call for _, call in builder.end()]
     assert [call.input for call in calls] == wanted
     assert [call.malformed for call in calls] == [None] * len(wanted)
@@ -104,10 +104,10 @@ def test_large_calls_without_ids_are_all_handed_out(index: int | None, pieces: i
 
 @pytest.mark.parametrize("as_text", [True, False])
 def test_a_large_call_said_again_is_one(as_text: bool) -> None:
-    builder = CallBuilder("p", lambda: "made")
-    wanted = {"text": "x" * LONGEST_LOOKED_AT}
+    builder = ToolCallBuilder("p", lambda: "made")
+    wanted = {"text": "x" * MAX_REPARSED_SIZE}
     for _ in range(3):
-        builder.fragment(name="write_file", arguments=json.dumps(wanted) if as_text else wanted)
+        builder.add_fragment(name="write_file", arguments=json.dumps(wanted) if as_text else wanted)
     assert [call.input for _, call in builder.end()] == [wanted]
 
 
@@ -133,11 +133,11 @@ def test_arguments_in_many_pieces_cost_no_square_of_their_length(
         return loads_object(text)
 
     monkeypatch.setattr(call_builder, "loads_object", counting)
-    builder = CallBuilder("p", lambda: "made")
-    builder.fragment(index=head.get("index"), id=head.get("id"), name="write_file")
+    builder = ToolCallBuilder("p", lambda: "made")
+    builder.add_fragment(index=head.get("index"), id=head.get("id"), name="write_file")
     text = json.dumps({"text": ("a line of words\n" * 500 + "{}\n") * 4})
     for at in range(0, len(text), 4):
-        builder.fragment(**head, arguments=text[at : at + 4])
+        builder.add_fragment(**head, arguments=text[at : at + 4])
     ((_, call),) = builder.end()
     assert call.input == json.loads(text)
     # All pieces, and the whole for each piece at whose end it may be over.
@@ -145,8 +145,8 @@ def test_arguments_in_many_pieces_cost_no_square_of_their_length(
 
 
 def test_names_and_ids_without_end_are_bounded() -> None:
-    builder = CallBuilder("p", lambda: "made")
-    builder.fragment(index=0, id="i" * 5000, name="n" * 5000, arguments="{")
-    builder.fragment(index=0, id="i" * 5000, arguments="}")
+    builder = ToolCallBuilder("p", lambda: "made")
+    builder.add_fragment(index=0, id="i" * 5000, name="n" * 5000, arguments="{")
+    builder.add_fragment(index=0, id="i" * 5000, arguments="}")
     ((_, call),) = builder.end()
-    assert (call.id, call.name, call.input) == ("made", "n" * LONGEST_NAME + "…", {})
+    assert (call.id, call.name, call.input) == ("made", "n" * MAX_NAME_LENGTH + "…", {})

@@ -4,9 +4,9 @@ import sys
 import pytest
 from pydantic import SecretStr
 
-from desktop_agent.providers.connect import make_provider, vendor_of
+from desktop_agent.providers.connect import catalogue_vendor, make_provider
 from desktop_agent.providers.dialects.openai_chat import OpenAIChat
-from desktop_agent.providers.transport.addresses import api_root, beside_v1, joined
+from desktop_agent.providers.transport.addresses import api_root, join_url, url_outside_v1
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS
 from desktop_agent.vocabulary.errors import WrongUse
@@ -20,7 +20,7 @@ def test_every_preset_is_understood() -> None:
     for endpoint in (*LOCAL_SERVERS, *CLOUD_PROVIDERS):
         made = make_provider(endpoint.dialect, endpoint.base_url, SecretStr("k"), http)
         assert made.dialect == endpoint.dialect
-        assert vendor_of(endpoint.dialect, endpoint.base_url) == endpoint.id
+        assert catalogue_vendor(endpoint.dialect, endpoint.base_url) == endpoint.id
         if endpoint.dialect == "openai-chat":
             assert isinstance(made, OpenAIChat)
             assert made.quirks.family == endpoint.id
@@ -52,7 +52,7 @@ def test_presets_can_be_told_apart_and_keep_keys_safe() -> None:
     ],
 )
 def test_whose_prices_hold(dialect: str, url: str, vendor: str) -> None:
-    assert vendor_of(dialect, url) == vendor
+    assert catalogue_vendor(dialect, url) == vendor
 
 
 def test_unknown_dialects() -> None:
@@ -107,8 +107,8 @@ async def test_addresses_are_joined_as_the_sdk_does(base: str, asked: str) -> No
 def test_a_bare_host_of_a_known_server_is_completed() -> None:
     assert api_root("http://localhost:11434", "/v1") == "http://localhost:11434/v1"
     assert api_root("http://localhost:11434/x/", "/v1") == "http://localhost:11434/x"
-    assert joined("http://h/v1", "v1/models") == "http://h/v1/models"
-    assert beside_v1("http://h/p/v1?q=1", "api/show") == "http://h/p/api/show?q=1"
+    assert join_url("http://h/v1", "v1/models") == "http://h/v1/models"
+    assert url_outside_v1("http://h/p/v1?q=1", "api/show") == "http://h/p/api/show?q=1"
 
 
 LOADED = """

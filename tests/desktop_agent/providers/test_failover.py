@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from desktop_agent.providers.dialects.openai_chat import OpenAIChat
 from desktop_agent.providers.failover import Failover
-from desktop_agent.providers.health import FIRST_REST, Health
+from desktop_agent.providers.health import INITIAL_BACKOFF, AddressHealth
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
 from desktop_agent.providers.transport.http_client import HttpClient
@@ -62,7 +62,7 @@ def request(conversation: str | None = "c") -> ModelRequest:
 
 def failover(*providers: Provider, clock: Clock | None = None) -> Failover:
     addresses = tuple(f"http://host{number}:80/v1" for number in range(1, len(providers) + 1))
-    return Failover(providers, addresses, Health(len(providers), clock or Clock()))
+    return Failover(providers, addresses, AddressHealth(len(providers), clock or Clock()))
 
 
 async def events(provider: Provider, asked: ModelRequest) -> list[ProviderEvent]:
@@ -127,7 +127,7 @@ async def test_a_conversation_stays_where_it_was_answered() -> None:
     second = ScriptedProvider(HELLO, HELLO)
     both = failover(first, second, clock=clock)
     await text(both, request("moved"))
-    clock.now += FIRST_REST
+    clock.now += INITIAL_BACKOFF
     await text(both, request("new"))
     await text(both, request("moved"))
     await text(both, request(None))
@@ -150,7 +150,7 @@ async def test_one_request_finds_out_whether_it_is_well_again() -> None:
     second = ScriptedProvider(HELLO, HELLO)
     both = failover(first, second, clock=clock)
     await text(both, request("a"))
-    clock.now += FIRST_REST
+    clock.now += INITIAL_BACKOFF
     probe = asyncio.create_task(text(both, request("b")))
     await reached.wait()
     assert await text(both, request("d")) == "Hello"
@@ -164,7 +164,7 @@ async def test_a_probe_that_is_stopped_leaves_the_way_open() -> None:
     first = ScriptedProvider(Turn(ConnectionFailed("x")), Turn(Wait(asyncio.Event(), reached)), HELLO)
     both = failover(first, ScriptedProvider(HELLO), clock=clock)
     await text(both, request("a"))
-    clock.now += FIRST_REST
+    clock.now += INITIAL_BACKOFF
     probe = asyncio.create_task(text(both, request("b")))
     await reached.wait()
     probe.cancel()
@@ -311,7 +311,7 @@ async def test_the_listing_of_the_first_that_answers(http: HttpClient) -> None:
         both, servers = await over(stack, http, refusal(500), LISTING)
         assert [model.id for model in await both.list_models()] == ["a"]
         assert both.model_info("a") == ModelInfo("a")
-        assert both.picture_limits("a").web_addresses
+        assert both.picture_limits("a").accepts_urls
         assert both.dialect == "openai-chat"
         await both.list_models()
         assert len(servers[0].requests) == 1  # it rests

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from desktop_agent.providers.dialects.openai_chat.messages import Recipient
-from desktop_agent.providers.dialects.openai_chat.request import body_for
-from desktop_agent.providers.dialects.servers import FAMILIES, Quirks
+from desktop_agent.providers.dialects.openai_chat.request import build_body
+from desktop_agent.providers.dialects.servers import FAMILIES, ServerQuirks
 from desktop_agent.providers.transport.json_text import dumps, loads
 from desktop_agent.vocabulary.blocks import Block, Image, Json, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.vocabulary.errors import AgentError
@@ -49,7 +49,7 @@ PICTURE = Image(source=Base64Source(media_type="image/png", data="iVBORw0KGgo=")
 TOOL = ToolSpec("f", "Does f.", {"$schema": "x", "type": "object", "properties": {}})
 
 
-def history(quirks: Quirks) -> tuple[Message, ...]:
+def history(quirks: ServerQuirks) -> tuple[Message, ...]:
     """One of everything that goes back."""
     states: tuple[dict[str, Any], ...] = (
         {"field": "reasoning_content"},
@@ -73,7 +73,7 @@ def history(quirks: Quirks) -> tuple[Message, ...]:
     )
 
 
-def bodies(quirks: Quirks) -> list[dict[str, Any]]:
+def bodies(quirks: ServerQuirks) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     caching, shape = itertools.cycle(CACHINGS), itertools.cycle(FORMATS)
     for model, wish, choice in itertools.product(MODELS, WISHES, CHOICES):
@@ -89,7 +89,7 @@ def bodies(quirks: Quirks) -> list[dict[str, Any]]:
         )
         asked = ModelRequest(model, history(quirks), (TOOL,), choice, config, "conversation")
         try:
-            found.append(loads(dumps(body_for(asked, Recipient(quirks), Capabilities()).fields)))
+            found.append(loads(dumps(build_body(asked, Recipient(quirks), Capabilities()).fields)))
         except AgentError:
             continue  # refused before the network
     return found

@@ -1,6 +1,6 @@
 """Which address is asked first, by a clock that the test moves."""
 
-from desktop_agent.providers.health import FIRST_REST, LONGEST_REST, Health
+from desktop_agent.providers.health import INITIAL_BACKOFF, MAX_BACKOFF, AddressHealth
 
 
 class Clock:
@@ -12,17 +12,17 @@ class Clock:
 
 
 def test_the_preferred_one_then_as_listed() -> None:
-    health = Health(3)
+    health = AddressHealth(3)
     assert health.order() == (0, 1, 2)
     assert health.order(2) == (2, 0, 1)
 
 
 def test_who_failed_comes_last_until_it_has_rested() -> None:
     clock = Clock()
-    health = Health(3, clock)
-    health.failed(0)
+    health = AddressHealth(3, clock)
+    health.request_failed(0)
     assert health.order() == (1, 2, 0)
-    clock.now += FIRST_REST - 0.1
+    clock.now += INITIAL_BACKOFF - 0.1
     assert health.order() == (1, 2, 0)
     clock.now += 0.1
     assert health.order() == (0, 1, 2)
@@ -30,56 +30,56 @@ def test_who_failed_comes_last_until_it_has_rested() -> None:
 
 def test_one_request_at_a_time_tries_it_again() -> None:
     clock = Clock()
-    health = Health(2, clock)
-    health.failed(0)
-    clock.now += FIRST_REST
-    health.asked(0)
+    health = AddressHealth(2, clock)
+    health.request_failed(0)
+    clock.now += INITIAL_BACKOFF
+    health.request_started(0)
     assert health.order() == (1, 0)
-    health.left(0)
+    health.request_abandoned(0)
     assert health.order() == (0, 1)
-    health.asked(0)
-    health.succeeded(0)
-    health.asked(0)
+    health.request_started(0)
+    health.request_succeeded(0)
+    health.request_started(0)
     assert health.order() == (0, 1)  # it is well: as many as like
 
 
 def test_each_further_failure_doubles_the_rest_up_to_the_longest() -> None:
     clock = Clock()
-    health = Health(2, clock)
+    health = AddressHealth(2, clock)
     for rest in (5, 10, 20, 40, 80, 160, 300, 300):
-        health.failed(0)
+        health.request_failed(0)
         clock.now += rest - 0.1
         assert health.order() == (1, 0)
         clock.now += 0.1
         assert health.order() == (0, 1)
-    health.succeeded(0)
-    health.failed(0)
-    clock.now += FIRST_REST
+    health.request_succeeded(0)
+    health.request_failed(0)
+    clock.now += INITIAL_BACKOFF
     assert health.order() == (0, 1)
     for _ in range(2000):  # no number grows without end
-        health.failed(0)
-    clock.now += LONGEST_REST
+        health.request_failed(0)
+    clock.now += MAX_BACKOFF
     assert health.order() == (0, 1)
 
 
 def test_a_servers_own_wish_is_kept_within_reason() -> None:
     clock = Clock()
-    health = Health(2, clock)
-    health.failed(0, 60.0)
+    health = AddressHealth(2, clock)
+    health.request_failed(0, 60.0)
     clock.now += 59
     assert health.order() == (1, 0)
     clock.now += 1
     assert health.order() == (0, 1)
-    health.failed(0, 1e9)
-    clock.now += LONGEST_REST
+    health.request_failed(0, 1e9)
+    clock.now += MAX_BACKOFF
     assert health.order() == (0, 1)
 
 
 def test_with_all_at_rest_the_soonest_is_still_asked() -> None:
     clock = Clock()
-    health = Health(3, clock)
+    health = AddressHealth(3, clock)
     for number in (1, 0, 2):
-        health.failed(number)
+        health.request_failed(number)
         clock.now += 1
     assert health.order() == (1, 0, 2)
     assert health.order(2) == (1, 0, 2)

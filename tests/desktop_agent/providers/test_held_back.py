@@ -43,8 +43,8 @@ async def test_stop_loses_nothing_that_was_received(
 ) -> None:
     if pieces == ["ab", "abc"]:
         # Stop comes while the run gives way to others, and not while it waits for its server.
-        monkeypatch.setattr("desktop_agent.agent.hearing.SLICE", 0.0)
-        monkeypatch.setattr("desktop_agent.agent.hearing.LONGEST_SLICE", PATIENCE)
+        monkeypatch.setattr("desktop_agent.agent.hearing.SLICE_SECONDS", 0.0)
+        monkeypatch.setattr("desktop_agent.agent.hearing.MAX_SLICE_SECONDS", PATIENCE)
     # One piece of bytes: when the answer is named, the rest of it was read.
     begun = b"".join(takewhile(lambda event: b"never sent" not in event, said(dialect, [*pieces, "never sent"])))
     async with (

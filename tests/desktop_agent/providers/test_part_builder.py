@@ -35,7 +35,7 @@ def test_a_text_is_closed_once_with_what_belongs_to_it() -> None:
     made.end_text(id="2")
     made.text("b")
     made.end_text()
-    assert made.take() == [
+    assert made.take_events() == [
         ContentDelta("a"),
         TextClosed("p", {"id": "1"}, (CITATION,)),
         ContentDelta("b"),
@@ -49,47 +49,47 @@ def test_nothing_is_closed_where_no_text_is_open_but_citations_are_never_lost() 
     made.thinking("hm")
     made.end_text()
     made.end(StopReason.END_TURN, "stop")
-    *_, end = made.take()
+    *_, end = made.take_events()
     assert end.details["citations"] == [{"title": "t", "url": "https://x.example", "start": 0, "end": 1}]
 
 
 def test_text_before_thinking_calls_and_blocks_is_over() -> None:
     for after in (
         lambda made: made.thinking("hm"),
-        lambda made: made.call_fragment(index=0, id="c", name="f", arguments="{}"),
+        lambda made: made.add_call_fragment(index=0, id="c", name="f", arguments="{}"),
         lambda made: made.block(STEP),
     ):
         made = builder()
         made.text("a")
         after(made)
-        made.take()
+        made.take_events()
         made.end_text(id="late")
-        assert not any(isinstance(event, TextClosed) for event in made.take())
+        assert not any(isinstance(event, TextClosed) for event in made.take_events())
 
 
 def test_lone_halves_of_characters_never_get_into_state() -> None:
     made = builder()
     made.text("a\ud83d")
     made.end_text(id="\ud83d")
-    assert made.take() == [ContentDelta("a"), ContentDelta("\ufffd"), TextClosed("p", {"id": "\ufffd"})]
+    assert made.take_events() == [ContentDelta("a"), ContentDelta("\ufffd"), TextClosed("p", {"id": "\ufffd"})]
 
 
 def test_tags_are_settled_before_a_text_is_closed() -> None:
     made = builder(tags=ThinkTags())
     made.text("<thi")
     made.end_text(id="1")
-    assert made.take() == [ContentDelta("<thi"), TextClosed("p", {"id": "1"})]
+    assert made.take_events() == [ContentDelta("<thi"), TextClosed("p", {"id": "1"})]
 
 
 def test_whole_blocks_stand_in_their_place_and_are_something() -> None:
     made = builder()
     unknown = Unknown(raw={"x": 1}, provider="p")
     made.thinking("hm")
-    made.block(STEP)
+    made.add_block(STEP)
     made.text("a")
-    made.block(unknown)
+    made.add_block(unknown)
     made.end(StopReason.END_TURN, "stop")
-    assert made.take() == [
+    assert made.take_events() == [
         ThinkingDelta("hm"),
         ThinkingBlock("hm", "p"),
         STEP,
@@ -98,19 +98,19 @@ def test_whole_blocks_stand_in_their_place_and_are_something() -> None:
         MessageDelta(StopReason.END_TURN, "stop"),
     ]
     silent = builder()
-    silent.block(STEP)
+    silent.add_block(STEP)
     silent.end(StopReason.END_TURN, "stop")
-    assert silent.take()[-1].details is None
+    assert silent.take_events()[-1].details is None
 
 
 def test_the_first_name_of_an_answer_counts() -> None:
     made = builder()
     for name in (None, "", 7, "r1", "r2"):
-        made.named(name)
-    assert made.take() == [AnswerNamed("r1")]
+        made.set_response_id(name)
+    assert made.take_events() == [AnswerNamed("r1")]
     long = builder()
-    long.named("r" * 5000)
-    assert len(long.take()[0].response_id) == 256
+    long.set_response_id("r" * 5000)
+    assert len(long.take_events()[0].response_id) == 256
 
 
 def test_pieces_carry_the_phase_of_their_moment() -> None:
@@ -120,15 +120,15 @@ def test_pieces_carry_the_phase_of_their_moment() -> None:
     made.text("ä")
     made.main.phase = None
     made.text("b")
-    assert made.take() == [ContentDelta("a", "commentary"), ContentDelta("ä", "commentary"), ContentDelta("b")]
+    assert made.take_events() == [ContentDelta("a", "commentary"), ContentDelta("ä", "commentary"), ContentDelta("b")]
 
 
 def test_arguments_are_kept_as_they_were_written_where_that_is_asked_for() -> None:
     def written(arguments: str, *, keeps: bool) -> ToolUse:
         made = builder(keeps_arguments=keeps)
-        made.call_fragment(index=0, id="c", name="f", arguments=arguments)
+        made.add_call_fragment(index=0, id="c", name="f", arguments=arguments)
         made.end_calls()
-        (call,) = [event for event in made.take() if isinstance(event, ToolUse)]
+        (call,) = [event for event in made.take_events() if isinstance(event, ToolUse)]
         return call
 
     spaced = '{ "a":  1.0 }'
@@ -145,49 +145,49 @@ def test_arguments_are_kept_as_they_were_written_where_that_is_asked_for() -> No
 
 def test_what_belongs_to_a_call_is_kept_with_it() -> None:
     made = builder()
-    made.call_fragment(index=0, id="a", name="f", arguments="{}")
-    made.call_fragment(index=1, id="b", name="g", arguments="{}")
-    made.calls.keep("a", {"signature": "A\ud83d"})
-    made.calls.keep(None, {"signature": "B"})
-    made.calls.keep("unknown", {"more": 1})
+    made.add_call_fragment(index=0, id="a", name="f", arguments="{}")
+    made.add_call_fragment(index=1, id="b", name="g", arguments="{}")
+    made.calls.attach_metadata("a", {"signature": "A\ud83d"})
+    made.calls.attach_metadata(None, {"signature": "B"})
+    made.calls.attach_metadata("unknown", {"more": 1})
     made.end_calls()
-    calls = [event for event in made.take() if isinstance(event, ToolUse)]
+    calls = [event for event in made.take_events() if isinstance(event, ToolUse)]
     assert [(call.metadata, call.provider) for call in calls] == [
         ({"signature": "A\ufffd"}, "p"),
         ({"signature": "B", "more": 1}, "p"),
     ]
-    made.calls.keep("a", {"late": 1})
+    made.calls.attach_metadata("a", {"late": 1})
 
 
 def test_calls_may_end_one_by_one() -> None:
     made = builder()
-    made.call_fragment(index=0, id="a", name="f", arguments='{"x":')
-    made.call_fragment(index=1, id="b", name="g", arguments="{}")
+    made.add_call_fragment(index=0, id="a", name="f", arguments='{"x":')
+    made.add_call_fragment(index=1, id="b", name="g", arguments="{}")
     assert made.end_calls(index=7) == 0
     assert made.end_calls(index=1) == 1
-    made.call_fragment(index=0, arguments="1}")
+    made.add_call_fragment(index=0, arguments="1}")
     assert made.end_calls(index=0) == 1
     assert made.end_calls() == 0
-    calls = [event for event in made.take() if isinstance(event, ToolUse)]
+    calls = [event for event in made.take_events() if isinstance(event, ToolUse)]
     assert [(call.id, call.input) for call in calls] == [("b", {}), ("a", {"x": 1})]
     # Ended calls still make it a turn with tools.
     made.end(StopReason.END_TURN, "stop")
-    assert made.take() == [MessageDelta(StopReason.TOOL_USE, "stop")]
+    assert made.take_events() == [MessageDelta(StopReason.TOOL_USE, "stop")]
 
 
 def test_an_index_that_is_used_again_after_its_end_is_another_call() -> None:
     made = builder()
     for call_id in ("a", "b"):
-        made.call_fragment(index=0, id=call_id, name="f", arguments="{}")
+        made.add_call_fragment(index=0, id=call_id, name="f", arguments="{}")
         made.end_calls(index=0)
-    assert [event.id for event in made.take() if isinstance(event, ToolUse)] == ["a", "b"]
+    assert [event.id for event in made.take_events() if isinstance(event, ToolUse)] == ["a", "b"]
 
 
 def test_usage_is_told_at_the_end_and_details_are_joined() -> None:
     made = builder()
     made.usage = Usage(input_tokens=1)
     made.end(StopReason.END_TURN, None, {"x": 1})
-    assert made.take() == [
+    assert made.take_events() == [
         MessageDelta(StopReason.END_TURN, None, {"x": 1, "empty": True}),
         UsageUpdate(Usage(input_tokens=1)),
     ]
@@ -196,7 +196,7 @@ def test_usage_is_told_at_the_end_and_details_are_joined() -> None:
 def test_details_can_be_written_down() -> None:
     made = builder()
     made.end(StopReason.REFUSAL, None, {"half \ud83d": ["\ude00"]})
-    (end,) = made.take()
+    (end,) = made.take_events()
     assert isinstance(end, MessageDelta)
     assert end.details == {"half \ufffd": ["\ufffd"]}
 
@@ -207,7 +207,7 @@ def test_pieces_together_are_what_came_and_blocks_what_was_shown(pieces: list[tu
     for kind, piece in pieces:
         getattr(made, kind)(piece)
     made.close_parts()
-    events = made.take()
+    events = made.take_events()
     whole = {kind: "".join(piece for each, piece in pieces if each == kind) for kind in ("text", "thinking")}
     assert "".join(event.text for event in events if isinstance(event, ContentDelta)) == whole["text"]
     assert "".join(event.text for event in events if isinstance(event, ThinkingDelta)) == whole["thinking"]

@@ -57,7 +57,7 @@ def frames_of(chunks: list[bytes]) -> tuple[list[Frame], int, str]:
     """What a decoder makes of them, and what it says of the rest."""
     decoder = SseDecoder()
     frames = [frame for chunk in chunks for frame in decoder.feed(chunk)] + decoder.finish()
-    return frames, decoder.bad_events, decoder.strange
+    return frames, decoder.bad_events, decoder.unexpected_line
 
 
 def fold(path: Path, frames: list[Frame]) -> list[dict[str, Any]]:

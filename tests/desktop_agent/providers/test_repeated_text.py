@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from desktop_agent.providers.connect import make_provider
 from desktop_agent.providers.dialects.openai_chat.frames import FrameReader
 from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.providers.repeated_text import RepeatedText
+from desktop_agent.providers.repeated_text import RepeatFilter
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.vocabulary.blocks import JsonObject, ToolUse
 from desktop_agent.vocabulary.errors import Truncated
@@ -27,8 +27,8 @@ WHOLE = "The moon is a stone, said the wise one."
 
 
 def told(*pieces: str) -> str:
-    repeated = RepeatedText()
-    return "".join(repeated.fresh(piece) for piece in pieces) + repeated.rest()
+    repeated = RepeatFilter()
+    return "".join(repeated.fresh(piece) for piece in pieces) + repeated.flush()
 
 
 def message(content: str) -> bytes:
@@ -78,7 +78,7 @@ def shown(pieces: Sequence[str], finish: str | None) -> str:
         reader.read(("", chunk({"content": piece}, finish=finish)))
     reader.read(("", chunk(finish="stop")))
     reader.end()
-    return "".join(event.text for event in builder.take() if isinstance(event, ContentDelta))
+    return "".join(event.text for event in builder.take_events() if isinstance(event, ContentDelta))
 
 
 @pytest.mark.parametrize("finish", [None, "stop"], ids=["plain", "finish on every chunk"])
@@ -129,9 +129,9 @@ async def test_the_whole_at_the_end_adds_what_was_lost_alone(
 
 
 def test_a_whole_that_says_something_else_is_told() -> None:
-    repeated = RepeatedText()
+    repeated = RepeatFilter()
     repeated.fresh("Something else was said.")
-    assert repeated.missing(WHOLE) == ""
+    assert repeated.missing_text(WHOLE) == ""
     assert repeated.differs
 
 
@@ -196,5 +196,5 @@ async def test_calls_are_as_many_as_the_server_made(
 
 
 def test_figures_that_begin_alike_are_no_growing_whole() -> None:
-    text = RepeatedText()
-    assert "".join(map(text.fresh, ("1", "12", "123"))) + text.rest() == "112123"
+    text = RepeatFilter()
+    assert "".join(map(text.fresh, ("1", "12", "123"))) + text.flush() == "112123"

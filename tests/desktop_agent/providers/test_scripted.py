@@ -8,7 +8,7 @@ from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.errors import CachingNotSupported, RateLimited
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta, Done, MessageDelta, StopReason, UsageUpdate
-from desktop_agent.vocabulary.requests import ModelInfo, PictureLimits
+from desktop_agent.vocabulary.requests import ImageLimits, ModelInfo
 from desktop_agent.vocabulary.usage import Usage
 from tests.desktop_agent.providers.canon import simple_request
 from tests.frame.patience import PATIENCE
@@ -32,10 +32,10 @@ async def test_turns_are_played_in_order_and_end_by_themselves() -> None:
 
 
 async def test_what_it_says_about_itself() -> None:
-    limits = PictureLimits(max_edge=9)
+    limits = ImageLimits(max_edge=9)
     provider = ScriptedProvider(models=(ModelInfo("m", title="M"),), pictures=limits)
     assert provider.picture_limits("m") == limits
-    assert ScriptedProvider().picture_limits("m") == PictureLimits()
+    assert ScriptedProvider().picture_limits("m") == ImageLimits()
     assert (provider.model_info("m").title, provider.model_info("x").title) == ("M", None)
     assert (await provider.count_tokens(simple_request(messages=(Message.user("a" * 8),)))).tokens == 2
     with pytest.raises(CachingNotSupported):

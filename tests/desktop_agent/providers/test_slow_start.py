@@ -10,12 +10,12 @@ from pydantic import SecretStr
 
 from desktop_agent.agent.retry import RetryPolicy
 from desktop_agent.providers.connect import make_provider
-from desktop_agent.providers.dialects.answering import time_limits
+from desktop_agent.providers.dialects.answering import request_timeouts
 from desktop_agent.providers.failover import Failover
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.transport import http_client
-from desktop_agent.providers.transport.broken_lines import from_reading
-from desktop_agent.providers.transport.chunked_body import WaitLimits
+from desktop_agent.providers.transport.broken_lines import error_from_read
+from desktop_agent.providers.transport.chunked_body import ReadLimits
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.vocabulary.errors import ConnectionFailed, ProviderError, RemedyAction, TimedOut
 from desktop_agent.vocabulary.messages import Message
@@ -151,7 +151,7 @@ async def test_signs_of_life_before_the_first_event_count(sign: bytes) -> None:
 async def test_signs_of_life_alone_are_not_waited_for_without_end(
     http: HttpClient, sign: bytes, at_start: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_client, "LONGEST_QUIET", SOON)
+    monkeypatch.setattr(http_client, "MAX_QUIET_SECONDS", SOON)
     async with quiet_server(Pause(PATIENCE, every=SOON / 10, sign=sign, at_start=at_start)) as port:
         provider = make_provider("openai-chat", f"http://127.0.0.1:{port}/v1", None, http)
         error = await failure_of(provider, Timeouts(first_event=1, idle=1))
@@ -162,14 +162,14 @@ async def test_signs_of_life_alone_are_not_waited_for_without_end(
 
 async def test_what_is_said_of_a_server_that_only_showed_signs_of_life() -> None:
     now = asyncio.get_running_loop().time()
-    late, silent = (from_reading(httpx.ReadTimeout(""), "host:1", WaitLimits(7, now + left)) for left in (-1, 60))
+    late, silent = (error_from_read(httpx.ReadTimeout(""), "host:1", ReadLimits(7, now + left)) for left in (-1, 60))
     assert "signs of life" in late.message
     assert "may be billed" in str(late.remedy)
     assert "said nothing for 7 seconds" in silent.message
 
 
 async def test_a_limit_of_more_than_an_hour_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_client, "LONGEST_QUIET", SOON)
+    monkeypatch.setattr(http_client, "MAX_QUIET_SECONDS", SOON)
     async with quiet_server(Pause(3 * SOON, every=SOON / 10, sign=SIGNS_OF_LIFE["comment"], at_start=True)) as port:
         assert await heard("openai-chat", port, first_event=60) == "done"
 
@@ -181,14 +181,14 @@ async def test_an_answer_that_has_begun_may_take_as_long_as_it_likes(
     first, rest = sse(chunk({"content": "Hel"}), done=False), sse(chunk({"content": "lo"}), chunk(finish="stop"))
     async with Loopback(Reply([first], framing="chunked", hold=release, late=rest)) as server:
         provider = make_provider("openai-chat", server.url, None, http)
-        stream = provider.stream(question(Timeouts(idle=10 * http_client.LONGEST_QUIET)))
+        stream = provider.stream(question(Timeouts(idle=10 * http_client.MAX_QUIET_SECONDS)))
         text = ""
         async for event in stream:
             if isinstance(event, ContentDelta):
                 text += event.text
                 if not release.is_set():
-                    later = loop.time() + 2 * http_client.LONGEST_QUIET
-                    monkeypatch.setattr(loop, "time", lambda now=loop.time: now() + 2 * http_client.LONGEST_QUIET)
+                    later = loop.time() + 2 * http_client.MAX_QUIET_SECONDS
+                    monkeypatch.setattr(loop, "time", lambda now=loop.time: now() + 2 * http_client.MAX_QUIET_SECONDS)
                     assert loop.time() >= later
                     release.set()
         assert text == "Hello"
@@ -242,5 +242,5 @@ def test_who_gets_how_long(
     address: str, asked: dict[str, Any], known: dict[str, Any], wanted: tuple[float, float]
 ) -> None:
     request = ModelRequest("m", (), config=ProviderConfig(**asked))
-    found = time_limits(request, address, Capabilities(**known))
+    found = request_timeouts(request, address, Capabilities(**known))
     assert (found.headers, found.first_event) == wanted

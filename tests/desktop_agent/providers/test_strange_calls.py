@@ -24,7 +24,7 @@ def read(*chunks: dict[str, Any], reader: Any = FrameReader) -> tuple[str, list[
     for chunk in chunks:
         frames.read(("", chunk))
     frames.end()
-    events = builder.take()
+    events = builder.take_events()
     calls = [(each.name, each.input if each.malformed is None else each.malformed) for each in uses(events)]
     return "".join(each.text for each in events if isinstance(each, ContentDelta)), calls
 
@@ -40,7 +40,7 @@ def outcome(*chunks: dict[str, Any]) -> list[tuple[str, Any, bool]]:
     for chunk in chunks:
         frames.read(("", chunk))
     frames.end()
-    return [(each.name, each.input, each.malformed is not None) for each in uses(builder.take())]
+    return [(each.name, each.input, each.malformed is not None) for each in uses(builder.take_events())]
 
 
 def piece(name: str | None, arguments: Any, **more: Any) -> dict[str, Any]:
@@ -80,10 +80,10 @@ def test_another_name_beside_the_same_id_is_another_call(more: dict[str, Any], a
 
 def test_an_empty_call_beside_pieces_that_nobody_owns_has_failed() -> None:
     builder = PartBuilder("p")
-    builder.call_fragment(index=0, id="a", name="get", arguments="")
-    builder.call_fragment(index=1, arguments='{"a"')
+    builder.add_call_fragment(index=0, id="a", name="get", arguments="")
+    builder.add_call_fragment(index=1, arguments='{"a"')
     builder.end_calls()
-    assert [call.malformed is not None for call in builder.take() if isinstance(call, ToolUse)] == [True, True]
+    assert [call.malformed is not None for call in builder.take_events() if isinstance(call, ToolUse)] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_text_beside_an_error_is_kept_and_an_error_of_nothing_is_none() -> None:
         builder = PartBuilder("p")
         frames = FrameReader(builder, {})
         frames.read(("", chunk))
-        text = "".join(each.text for each in builder.take() if isinstance(each, ContentDelta))
+        text = "".join(each.text for each in builder.take_events() if isinstance(each, ContentDelta))
         return text, frames.failure is not None
 
     assert told({**said("Hello"), "error": {"message": "overloaded"}}) == ("Hello", True)

@@ -3,11 +3,11 @@
 import asyncio
 import sys
 
-from desktop_agent.storage.process_lock import alone
+from desktop_agent.storage.process_lock import process_lock
 
 
 async def hold() -> None:
-    async with alone(sys.argv[1], 0) as is_alone:
+    async with process_lock(sys.argv[1], 0) as is_alone:
         print(is_alone, flush=True)
         await asyncio.to_thread(sys.stdin.read)
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.storage import checkup
-from desktop_agent.storage.checkup import INDEX_REPAIRED, WHOLE
-from desktop_agent.storage.database.checking import Check
+from desktop_agent.storage.checkup import INDEX_REPAIRED, NO_DAMAGE
+from desktop_agent.storage.database.checking import IntegrityCheck
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.errors import DatabaseDamaged
 from desktop_agent.vocabulary.messages import Message
@@ -73,16 +73,16 @@ async def test_a_check_is_due_once_a_day_and_once_a_week_where_there_is_much(
 ) -> None:
     await filled(tmp_path, "one")
     store = await Store.open(tmp_path)
-    check = store.checkup
+    check = store.integrity_checker
     assert check.last() is None
     assert check.is_due()
-    assert await check.run(full=False) == WHOLE
+    assert await check.run(full=False) == NO_DAMAGE
     assert check.last() is not None
     assert not check.is_due()
     two_days_ago = time.time() - 48 * HOUR
     os.utime(tmp_path / f"{NAME}.last-check", (two_days_ago, two_days_ago))
     assert check.is_due()
-    monkeypatch.setattr(checkup, "_LARGE", 1)
+    monkeypatch.setattr(checkup, "_LARGE_BYTES", 1)
     assert not check.is_due()
     await store.close()
 
@@ -91,8 +91,8 @@ async def test_a_full_check_repairs_an_index_and_says_so(tmp_path: Path) -> None
     await filled(tmp_path, "one", "two")
     add_hidden(tmp_path / NAME)
     store = await Store.open(tmp_path)
-    assert await store.checkup.run(full=True) == INDEX_REPAIRED
-    assert await store.checkup.run(full=True) == WHOLE
+    assert await store.integrity_checker.run(full=True) == INDEX_REPAIRED
+    assert await store.integrity_checker.run(full=True) == NO_DAMAGE
     await store.close()
 
 
@@ -102,9 +102,9 @@ async def test_damage_is_told_and_rescued_at_the_next_start(tmp_path: Path, *, f
     store = await Store.open(tmp_path)
     break_a_row(tmp_path / NAME)
     with pytest.raises(DatabaseDamaged) as told:
-        await store.checkup.run(full=full)
+        await store.integrity_checker.run(full=full)
     assert "start it again" in str(told.value.remedy)
-    assert store.checkup.is_due()
+    assert store.integrity_checker.is_due()
     await store.close()
     again = await Store.open(tmp_path)
     assert again.report.notices
@@ -142,7 +142,7 @@ async def test_a_changed_number_hides_no_message(tmp_path: Path, statement: str)
         db.commit()
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     with pytest.raises(DatabaseDamaged):
-        await store.checkup.run(full=False)
+        await store.integrity_checker.run(full=False)
     with pytest.raises(DatabaseDamaged) as told:
         await store.load(made[0].id)
     assert "start it again" in str(told.value.remedy)
@@ -150,7 +150,7 @@ async def test_a_changed_number_hides_no_message(tmp_path: Path, statement: str)
     again = await Store.open(tmp_path)
     assert again.report.notices
     assert [[message.text for message in (await again.load(each.id)).messages] for each in made] == said
-    assert await again.checkup.run(full=True) == WHOLE
+    assert await again.integrity_checker.run(full=True) == NO_DAMAGE
     await again.close()
 
 
@@ -188,16 +188,16 @@ async def test_closing_ends_a_check_and_nothing_is_noted(tmp_path: Path, monkeyp
     await filled(tmp_path, "one")
     store = await Store.open(tmp_path)
     began, goes_on = threading.Event(), threading.Event()
-    run, checks = Check.run, list[Check]()
+    run, checks = IntegrityCheck.run, list[IntegrityCheck]()
 
-    def held(check: Check) -> list[str] | None:
+    def held(check: IntegrityCheck) -> list[str] | None:
         checks.append(check)
         began.set()
         goes_on.wait()
         return run(check)
 
-    monkeypatch.setattr(Check, "run", held)
-    checking = asyncio.create_task(store.checkup.run(full=True))
+    monkeypatch.setattr(IntegrityCheck, "run", held)
+    checking = asyncio.create_task(store.integrity_checker.run(full=True))
     await asyncio.to_thread(began.wait)
     assert (await store.list_conversations())[0].title == "one", "nobody waits for a check"
     closing_ = asyncio.create_task(store.close())
@@ -206,7 +206,7 @@ async def test_closing_ends_a_check_and_nothing_is_noted(tmp_path: Path, monkeyp
     goes_on.set()
     assert await checking is None
     await closing_
-    assert store.checkup.last() is None
+    assert store.integrity_checker.last() is None
 
 
 def checked(folder: Path) -> tuple[int, str, str]:
@@ -217,7 +217,7 @@ def checked(folder: Path) -> tuple[int, str, str]:
 
 async def test_the_command_says_that_nothing_is_wrong_or_what_it_repaired(tmp_path: Path) -> None:
     await filled(tmp_path, "one", "two")
-    assert await asyncio.to_thread(checked, tmp_path) == (0, f"{WHOLE}\n", "")
+    assert await asyncio.to_thread(checked, tmp_path) == (0, f"{NO_DAMAGE}\n", "")
     add_hidden(tmp_path / NAME)
     assert await asyncio.to_thread(checked, tmp_path) == (0, f"{INDEX_REPAIRED}\n", "")
     break_a_row(tmp_path / NAME)

@@ -201,7 +201,7 @@ async def test_a_call_of_a_specialist_whose_process_is_gone_waits_for_nobody(tmp
     asked = ApprovalRequested("1", "n", "", agent_path=("helper",))
     nested = Envelope(0, "nested", "run", "turn", AT, asked)
     await store.append_journal(made.id, [envelope(0, RunStarted("m")), nested])
-    assert [each.waits for each in await store.open_runs()] == [False]
+    assert [each.waits_for_approval for each in await store.find_interrupted_runs()] == [False]
     await store.append_journal(made.id, [envelope(1, ApprovalRequested("2", "c", ""))])
-    assert [each.waits for each in await store.open_runs()] == [True]
+    assert [each.waits_for_approval for each in await store.find_interrupted_runs()] == [True]
     await store.close()

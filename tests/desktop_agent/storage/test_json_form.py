@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from desktop_agent.storage.json_form import draft_text, message_text, read_draft, read_event, read_message
+from desktop_agent.storage.json_form import draft_to_json, message_to_json, read_draft, read_event, read_message
 from desktop_agent.storage.records import Draft, DraftResource
 from desktop_agent.vocabulary.blocks import Text, Unknown
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
@@ -14,7 +14,7 @@ def read(text: str) -> Message:
 
 
 def test_a_block_of_the_future_is_unknown_and_the_rest_stays() -> None:
-    data = json.loads(message_text(Message(id="id", role=Role.ASSISTANT, blocks=(Text(text="a"),), model="m")))
+    data = json.loads(message_to_json(Message(id="id", role=Role.ASSISTANT, blocks=(Text(text="a"),), model="m")))
     future = {"type": "hologram", "depth": 3}
     data["blocks"] += [future, {"type": "text", "text": "b", "glow": 1}, 5]
     message = read(json.dumps(data))
@@ -29,7 +29,7 @@ def test_a_block_of_the_future_is_unknown_and_the_rest_stays() -> None:
 
 
 def test_fields_of_the_future_cost_only_themselves() -> None:
-    data = json.loads(message_text(Message(id="id", role=Role.USER, blocks=(Text(text="a"),), model="m")))
+    data = json.loads(message_to_json(Message(id="id", role=Role.USER, blocks=(Text(text="a"),), model="m")))
     data |= {"mood": "good", "stop_reason": "bored", "state": "dreaming", "usage": {"input_tokens": -1}}
     message = read(json.dumps(data))
     assert (message.text, message.model, message.stop_reason, message.usage) == ("a", "m", None, None)
@@ -41,11 +41,11 @@ def test_a_damaged_message_is_shown_as_what_is_left_of_it(text: str) -> None:
     message = read_message(text, id_="id", role="wizard", state="odd")
     assert message.blocks == (Unknown(raw=text),)
     assert (message.id, message.role, message.state) == ("id", Role.ASSISTANT, MessageState.INTERRUPTED)
-    assert Message.model_validate_json(message_text(message)) == message
+    assert Message.model_validate_json(message_to_json(message)) == message
 
 
 def test_a_damaged_draft_keeps_its_text() -> None:
-    assert read_draft(draft_text(Draft("x"))) == Draft("x")
+    assert read_draft(draft_to_json(Draft("x"))) == Draft("x")
     assert read_draft('{"text": "kept", "images": [{"type": "hologram"}]}') == Draft("kept")
     assert read_draft("{") == Draft()
 
@@ -67,7 +67,7 @@ def test_a_draft_of_before_servers_had_ids_loads_and_a_new_one_comes_back_whole(
         outside=(UntrustedSource("mcp", "F", "f"),),
         pasted=("long",),
     )
-    assert read_draft(draft_text(new)) == new
+    assert read_draft(draft_to_json(new)) == new
 
 
 _OLD_RESOURCE = '{"server": "Files", "title": "Week", "uri": "notes://1", "text": "decided"}'

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.storage.listings_file import ListingsFile, SavedListing
+from desktop_agent.storage.listings_file import ModelListingsFile, SavedListing
 from desktop_agent.vocabulary.errors import StorageFailed
 from desktop_agent.vocabulary.messages import now
 from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, Price
@@ -28,17 +28,17 @@ FULL = ModelInfo(
 
 
 async def test_what_was_saved_comes_back(tmp_path: Path) -> None:
-    file = ListingsFile(tmp_path)
+    file = ModelListingsFile(tmp_path)
     assert await file.load() == {}
     saved = {"one": SavedListing("s", now(), (FULL, ModelInfo("b"))), "none": SavedListing("t", now(), ())}
     await file.save(saved)
-    assert await ListingsFile(tmp_path).load() == saved
+    assert await ModelListingsFile(tmp_path).load() == saved
     if sys.platform != "win32":
         assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
 
 
 async def test_a_name_that_no_file_can_hold_costs_no_other(tmp_path: Path) -> None:
-    file = ListingsFile(tmp_path)
+    file = ModelListingsFile(tmp_path)
     good = SavedListing("t", now(), (FULL,))
     await file.save({"strange": SavedListing("s", now(), (ModelInfo("\ud800"), ModelInfo("b"))), "good": good})
     loaded = await file.load()
@@ -61,7 +61,7 @@ async def test_a_name_that_no_file_can_hold_costs_no_other(tmp_path: Path) -> No
     ],
 )
 async def test_a_damaged_file_is_nothing(tmp_path: Path, content: bytes) -> None:
-    file = ListingsFile(tmp_path)
+    file = ModelListingsFile(tmp_path)
     file.path.write_bytes(content)
     assert await file.load() == {}
     await file.save({})
@@ -71,6 +71,6 @@ async def test_a_damaged_file_is_nothing(tmp_path: Path, content: bytes) -> None
 async def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
     with pytest.raises(StorageFailed):
-        await ListingsFile(tmp_path / "taken").save({})
+        await ModelListingsFile(tmp_path / "taken").save({})
     (tmp_path / "listings.json").mkdir()
-    assert await ListingsFile(tmp_path).load() == {}
+    assert await ModelListingsFile(tmp_path).load() == {}

@@ -8,7 +8,7 @@ import pytest
 from desktop_agent.storage.blobs import BlobFiles
 from desktop_agent.storage.conversation_locks import ConversationLocks
 from desktop_agent.storage.database.presence import Presence
-from desktop_agent.storage.files import aside_path
+from desktop_agent.storage.files import damaged_copy_path
 from desktop_agent.storage.paths import data_folder
 from desktop_agent.storage.preferences_file import Preferences, PreferencesFile
 from desktop_agent.vocabulary.errors import StorageFailed
@@ -37,7 +37,7 @@ def test_a_file_in_the_way_is_a_typed_error(tmp_path: Path) -> None:
 def test_a_name_to_set_aside_is_always_free(tmp_path: Path) -> None:
     names: set[Path] = set()
     for _ in range(3):
-        aside = aside_path(tmp_path / "a.json")
+        aside = damaged_copy_path(tmp_path / "a.json")
         aside.touch()
         names.add(aside)
     assert len(names) == 3

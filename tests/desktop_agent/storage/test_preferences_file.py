@@ -7,7 +7,12 @@ import pytest
 from desktop_agent.storage.preferences_file import PreferencesFile
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import StorageFailed
-from desktop_agent.vocabulary.preferences import Appearance, Chat, Preferences, Providers
+from desktop_agent.vocabulary.preferences import (
+    AppearancePreferences,
+    ChatPreferences,
+    Preferences,
+    ProviderPreferences,
+)
 
 
 def names_in(folder: Path) -> list[str]:
@@ -23,9 +28,9 @@ async def test_nothing_saved_is_all_defaults(tmp_path: Path) -> None:
 
 async def test_what_was_saved_comes_back(tmp_path: Path) -> None:
     preferences = Preferences(
-        appearance=Appearance(theme="dark", zoom=150),
-        chat=Chat(system_prompt="a\0\ud800 漢字"),
-        providers=Providers(endpoints=(Endpoint(id="x", title="X", base_url="http://x"),), model="m"),
+        appearance=AppearancePreferences(theme="dark", zoom=150),
+        chat=ChatPreferences(system_prompt="a\0\ud800 漢字"),
+        providers=ProviderPreferences(endpoints=(Endpoint(id="x", title="X", base_url="http://x"),), model="m"),
     )
     file = PreferencesFile(tmp_path)
     await file.save(preferences)
@@ -68,7 +73,7 @@ async def test_one_bad_value_costs_only_itself(tmp_path: Path) -> None:
     file.path.write_text(json.dumps(values))
     loaded = await file.load()
     assert (loaded.appearance.theme, loaded.appearance.zoom) == ("dark", 100)
-    assert loaded.chat == Chat()
+    assert loaded.chat == ChatPreferences()
     assert loaded.network.connect_timeout == 7
     said = " ".join(map(str, file.notices))
     assert len(file.notices) == 2

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from desktop_agent.storage.paths import data_folder
-from desktop_agent.storage.process_lock import alone
+from desktop_agent.storage.process_lock import process_lock
 
 CHILD = Path(__file__).with_name("lock_child.py")
 
@@ -28,7 +28,7 @@ async def another(name: str) -> AsyncIterator[asyncio.subprocess.Process]:
 
 
 async def is_free(name: str, seconds: float = 0) -> bool:
-    async with alone(name, seconds) as is_alone:
+    async with process_lock(name, seconds) as is_alone:
         return is_alone
 
 
@@ -50,13 +50,13 @@ async def test_a_process_that_is_killed_leaves_nothing_locked():
 
 
 async def test_the_same_process_is_kept_out_too():
-    async with alone("a", 0) as first, alone("a", 0.1) as second:
+    async with process_lock("a", 0) as first, process_lock("a", 0.1) as second:
         assert (first, second) == (True, False)
     assert await is_free("a")
 
 
 async def test_who_is_cancelled_while_waiting_holds_nothing():
-    async with alone("a", 0):
+    async with process_lock("a", 0):
         waiting = asyncio.create_task(is_free("a", 60))
         await asyncio.sleep(0)
         waiting.cancel()
@@ -67,7 +67,7 @@ async def test_who_is_cancelled_while_waiting_holds_nothing():
 
 async def test_where_nothing_can_be_locked_nobody_is_kept_out(monkeypatch):
     (data_folder() / "a.lock").mkdir()
-    async with alone("a", 0) as first, alone("a", 0) as second:
+    async with process_lock("a", 0) as first, process_lock("a", 0) as second:
         assert (first, second) == (True, True)
     blocked = data_folder() / "file"
     blocked.write_text("")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from desktop_agent.storage.database.opening import open_database
-from desktop_agent.storage.json_form import rule_text
+from desktop_agent.storage.json_form import rule_to_json
 from desktop_agent.storage.records import StoredRules
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.conduct.rules import (
@@ -145,7 +145,7 @@ async def test_a_rule_of_before_there_were_several_tools_in_one_comes_back(tmp_p
     await store.rules.save(rule)
     await store.close()
     connection = open_database(tmp_path).connection
-    body = json.loads(rule_text(rule))
+    body = json.loads(rule_to_json(rule))
     del body["also"]
     connection.execute("UPDATE rules SET body = ?", (json.dumps(body),))
     connection.close()
@@ -177,6 +177,6 @@ async def _spoil(folder: Path, rule: Rule, parts: dict[str, Any]) -> None:
     await store.rules.save(rule)
     await store.close()
     connection = open_database(folder).connection
-    body = json.dumps({**json.loads(rule_text(rule)), **parts})
+    body = json.dumps({**json.loads(rule_to_json(rule)), **parts})
     connection.execute("UPDATE rules SET body = ?", (body,))
     connection.close()

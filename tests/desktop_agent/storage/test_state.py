@@ -9,7 +9,7 @@ from pathlib import Path
 from PIL import Image as Pillow
 
 from desktop_agent.storage.database.opening import DATABASE_NAME
-from desktop_agent.storage.json_form import read_state, state_text
+from desktop_agent.storage.json_form import read_state, state_to_json
 from desktop_agent.storage.records import ConversationState
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.blocks import Image, Text
@@ -74,7 +74,7 @@ async def test_pictures_of_a_message_that_waits_become_files_that_are_kept(tmp_p
 
 
 def test_of_a_state_that_cannot_be_read_the_rest_is_kept() -> None:
-    text = state_text(FULL)
+    text = state_to_json(FULL)
     assert text is not None
     damaged = text.replace('"when":"idle"', '"when":"whenever"')
     assert damaged != text

@@ -293,7 +293,7 @@ async def test_a_picture_of_unknown_size_is_kept_as_a_file_and_said_to_be_unknow
     (block,) = user.blocks
     assert isinstance(block, Unknown)
     assert (block.raw["name"], block.raw["size"]) == ("stump", 8)
-    assert store.pictures.place(block.raw["digest"], "image/png").read_bytes() == stump
+    assert store.pictures.path_for(block.raw["digest"], "image/png").read_bytes() == stump
     (result,) = tool.blocks
     assert isinstance(result, ToolResult)
     assert result.content == (Json(value=block.raw),)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from desktop_agent.tools.answers import parts_of
+from desktop_agent.tools.answers import result_parts
 from desktop_agent.vocabulary.blocks import Image, Json, Text
 from desktop_agent.vocabulary.errors import ToolFailed
 from desktop_agent.vocabulary.images import UrlSource
@@ -58,7 +58,7 @@ CIRCLE.append(CIRCLE)
     ],
 )
 def test_what_an_answer_becomes(value: object, parts: tuple[object, ...]) -> None:
-    made = parts_of(value)
+    made = result_parts(value)
     assert made == parts
     assert all(type(part).model_validate_json(part.model_dump_json()) == part for part in made)
 
@@ -66,4 +66,4 @@ def test_what_an_answer_becomes(value: object, parts: tuple[object, ...]) -> Non
 @pytest.mark.parametrize("value", [object(), {"a": object()}, CIRCLE, b"\xff", lambda: 1])
 def test_what_json_cannot_say_is_a_failure_in_words(value: object) -> None:
     with pytest.raises(ToolFailed, match="JSON cannot say"):
-        parts_of(value)
+        result_parts(value)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desktop_agent.tools.arithmetic import FUNCTIONS, result_of
+from desktop_agent.tools.arithmetic import FUNCTIONS, evaluate
 from desktop_agent.tools.calculate import calculate
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.vocabulary.errors import ToolFailed, ToolInputInvalid
@@ -36,7 +36,7 @@ from desktop_agent.vocabulary.tool_calls import ToolClass
 def test_it_computes(expression: str, result: str) -> None:
     if expression.startswith("comb"):
         expression = expression.replace("perm(3)", "perm(3, 3)")
-    assert result_of(expression) == result
+    assert evaluate(expression) == result
 
 
 @pytest.mark.parametrize(
@@ -102,13 +102,13 @@ def test_it_computes(expression: str, result: str) -> None:
 )
 def test_what_is_refused_is_refused_in_words(expression: str, why: str) -> None:
     with pytest.raises(ToolFailed, match=why):
-        result_of(expression)
+        evaluate(expression)
 
 
 @given(st.text(st.sampled_from("0123456789+-*/%().,<>= epiabsqrtfactoriallog10^~'[]{}"), max_size=60))
 def test_any_text_ends_in_a_result_or_a_sentence(expression: str) -> None:
     try:
-        said = result_of(expression)
+        said = evaluate(expression)
     except ToolFailed as error:
         said = str(error)
     assert said

@@ -15,11 +15,11 @@ from typing import BinaryIO
 import pytest
 
 from desktop_agent.storage.blobs import BlobFiles
-from desktop_agent.tools.disk.attributes import Extras
+from desktop_agent.tools.disk.attributes import FileAttributes
 from desktop_agent.tools.disk.folders import HAS_DESCRIPTORS
-from desktop_agent.tools.file_keeper import FileKeeper, Restored
-from desktop_agent.tools.keeping.looking import SAVED_LIMIT
-from desktop_agent.tools.workspace import Place, Workspace
+from desktop_agent.tools.file_keeper import Checkpointer, RestoreReport
+from desktop_agent.tools.keeping.looking import MAX_SAVED_BYTES
+from desktop_agent.tools.workspace import Workspace, WorkspacePath
 from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint, FileState
 from desktop_agent.vocabulary.errors import DiskFull, OutsideWorkspace, ToolFailed, WrongUse
 
@@ -34,26 +34,26 @@ class Desk:
         (root / "data").mkdir()
         self.blobs = BlobFiles(root / "data")
         self.kept: dict[str, Checkpoint] = {}
-        self.keeper = self.keeper_of(workspace)
+        self.file_keeper = self.keeper_of(workspace)
 
-    def keeper_of(self, workspace: Workspace) -> FileKeeper:
-        return FileKeeper(workspace, self.blobs, self.keep, "conversation")
+    def keeper_of(self, workspace: Workspace) -> Checkpointer:
+        return Checkpointer(workspace, self.blobs, self.keep, "conversation")
 
     async def keep(self, checkpoint: Checkpoint) -> None:
         # What is written down is what is read again later.
         self.kept[checkpoint.id] = Checkpoint.model_validate(checkpoint.model_dump())
 
     async def call(self, *paths: str, does: Callable[[], object]) -> Checkpoint:
-        checkpoint = await self.keeper.before("call", "message", paths)
+        checkpoint = await self.file_keeper.save_before("call", "message", paths)
         assert checkpoint is not None
         does()
-        return await self.keeper.after(checkpoint)
+        return await self.file_keeper.record_after(checkpoint)
 
-    async def restore(self, checkpoint: Checkpoint, *, even_if_changed: bool = False) -> Restored:
+    async def restore(self, checkpoint: Checkpoint, *, even_if_changed: bool = False) -> RestoreReport:
         """Restore twice; the second time must find nothing to do and report the same."""
-        once = await self.keeper.restore(self.kept[checkpoint.id], even_if_changed=even_if_changed)
+        once = await self.file_keeper.restore(self.kept[checkpoint.id], even_if_changed=even_if_changed)
         found = {path: shape_of(path) for path in self.folder.rglob("*")}
-        twice = await self.keeper.restore(self.kept[checkpoint.id], even_if_changed=even_if_changed)
+        twice = await self.file_keeper.restore(self.kept[checkpoint.id], even_if_changed=even_if_changed)
         assert twice.restored == ()
         assert (twice.conflicts, twice.failed) == (once.conflicts, once.failed)
         assert {path: shape_of(path) for path in self.folder.rglob("*")} == found
@@ -78,7 +78,7 @@ def shape_of(path: Path) -> tuple[int, ...] | None:
     return (found.st_ino, found.st_mode, found.st_mtime_ns, found.st_ctime_ns)
 
 
-def sentence_about(restored: Restored) -> str:
+def sentence_about(restored: RestoreReport) -> str:
     (only,) = restored.left_alone
     assert str(only.remedy)
     return str(only.why)
@@ -245,7 +245,7 @@ async def test_a_call_that_never_ended_is_compared_with_what_was_before(desk: De
     changed, untouched = desk.folder / "changed", desk.folder / "untouched"
     changed.write_bytes(b"old")
     untouched.write_bytes(b"old")
-    checkpoint = await desk.keeper.before("call", "message", ("changed", "untouched", "new/a.txt"))
+    checkpoint = await desk.file_keeper.save_before("call", "message", ("changed", "untouched", "new/a.txt"))
     assert checkpoint is not None
     changed.write_bytes(b"half")
     (desk.folder / "new").mkdir()
@@ -268,8 +268,8 @@ async def test_the_bytes_are_durable_before_the_checkpoint_and_the_checkpoint_be
     async def keep(checkpoint: Checkpoint) -> None:
         seen.append(await desk.blobs.get(checkpoint.files[0].before.digest or ""))
 
-    keeper = FileKeeper(Workspace(desk.folder), desk.blobs, keep, "conversation")
-    checkpoint = await keeper.before("call", "message", ("a.txt",))
+    keeper = Checkpointer(Workspace(desk.folder), desk.blobs, keep, "conversation")
+    checkpoint = await keeper.save_before("call", "message", ("a.txt",))
     assert seen == [b"old"]
     assert checkpoint is not None
     assert (checkpoint.tool_use_id, checkpoint.message_id, checkpoint.conversation_id, checkpoint.workspace) == (
@@ -287,11 +287,11 @@ async def test_what_cannot_be_written_down_is_raised_and_harms_nothing(desk: Des
     file = desk.folder / "a.txt"
     file.write_bytes(b"old")
     checkpoint = await desk.call("a.txt", does=lambda: file.write_bytes(b"new"))
-    refused = FileKeeper(Workspace(desk.folder), desk.blobs, refuse, "conversation")
+    refused = Checkpointer(Workspace(desk.folder), desk.blobs, refuse, "conversation")
     with pytest.raises(DiskFull):
-        await refused.before("call", "message", ("a.txt",))
+        await refused.save_before("call", "message", ("a.txt",))
     with pytest.raises(DiskFull):
-        await refused.after(checkpoint)
+        await refused.record_after(checkpoint)
     with pytest.raises(DiskFull):
         await refused.restore(checkpoint)
     assert file.read_bytes() == b"new"  # what cannot be saved first is not put back
@@ -299,8 +299,8 @@ async def test_what_cannot_be_written_down_is_raised_and_harms_nothing(desk: Des
 
 
 async def test_there_is_nothing_to_save_of_no_file(desk: Desk) -> None:
-    assert await desk.keeper.before("call", "message", ()) is None
-    assert await desk.keeper.before("call", "message", (".", str(desk.folder))) is None
+    assert await desk.file_keeper.save_before("call", "message", ()) is None
+    assert await desk.file_keeper.save_before("call", "message", (".", str(desk.folder))) is None
     assert desk.kept == {}
 
 
@@ -309,7 +309,7 @@ async def test_a_file_with_several_names_is_saved_once(desk: Desk) -> None:
     (desk.folder / "inner/a.txt").write_bytes(b"old")
     (desk.folder / "link").symlink_to("inner")
     paths = ("inner/a.txt", "./inner//a.txt", "link/a.txt", str(desk.folder / "inner/a.txt"))
-    checkpoint = await desk.keeper.before("call", "message", paths)
+    checkpoint = await desk.file_keeper.save_before("call", "message", paths)
     assert checkpoint is not None
     assert [file.path for file in checkpoint.files] == ["inner/a.txt"]
 
@@ -319,7 +319,7 @@ async def test_a_path_that_leads_out_is_refused_before_anything_is_written(desk:
     (desk.folder / "a.txt").write_bytes(b"old")
     (desk.folder / "out").symlink_to("/")
     with pytest.raises(OutsideWorkspace):
-        await desk.keeper.before("call", "message", ("a.txt", path))
+        await desk.file_keeper.save_before("call", "message", ("a.txt", path))
     assert desk.kept == {}
 
 
@@ -386,7 +386,7 @@ async def test_a_saved_path_that_would_lead_out_is_refused(desk: Desk) -> None:
     checkpoint = await desk.call("a.txt", does=lambda: (desk.folder / "a.txt").write_bytes(b"new"))
     (desk.folder.parent / "b.txt").write_bytes(b"new")
     wrong = checkpoint.files[0].model_copy(update={"path": "../b.txt"})
-    restored = await desk.keeper.restore(checkpoint.model_copy(update={"files": (wrong,)}), even_if_changed=True)
+    restored = await desk.file_keeper.restore(checkpoint.model_copy(update={"files": (wrong,)}), even_if_changed=True)
     assert restored.failed == ("../b.txt",)
     assert (desk.folder.parent / "b.txt").exists()
 
@@ -398,18 +398,18 @@ class Meddled(Workspace):
 
     def write(
         self,
-        place: Place,
+        place: WorkspacePath,
         data: bytes,
         before_replacing: Callable[[], None] = lambda: None,
         *,
         mode: int | None = None,
         prefix: str = ".",
-        extras: Extras = Extras(),  # noqa: B008 - frozen
+        extras: FileAttributes = FileAttributes(),  # noqa: B008 - frozen
     ) -> None:
         self.meddle()
         super().write(place, data, before_replacing, mode=mode, prefix=prefix, extras=extras)
 
-    def remove(self, place: Place, before_removing: Callable[[], None] = lambda: None) -> None:
+    def remove(self, place: WorkspacePath, before_removing: Callable[[], None] = lambda: None) -> None:
         self.meddle()
         super().remove(place, before_removing)
 
@@ -466,7 +466,7 @@ async def test_one_that_was_cancelled_midway_comes_to_its_end_the_next_time(desk
 
     desk.blobs.get = breaks_off  # type: ignore[method-assign]
     with pytest.raises(asyncio.CancelledError):
-        await desk.keeper.restore(checkpoint)
+        await desk.file_keeper.restore(checkpoint)
     assert [each.read_bytes() for each in files] == [b"old a", b"new", b"new"]
     assert not desk.kept[checkpoint.id].restored
     assert (await desk.restore(checkpoint)).restored == ("b", "c")
@@ -504,12 +504,12 @@ class PutBack(Workspace):
     reads = 0
 
     @contextlib.contextmanager
-    def reading(self, place: Place) -> Generator[BinaryIO]:
-        with super().reading(place) as file:
+    def open_for_reading(self, place: WorkspacePath) -> Generator[BinaryIO]:
+        with super().open_for_reading(place) as file:
             yield file
         self.reads += 1
 
-    def stat(self, place: Place) -> os.stat_result | None:
+    def stat(self, place: WorkspacePath) -> os.stat_result | None:
         if self.reads == 1 and place.parts == ("a",):
             self.reads, found = 2, super().stat(place)
             (self.folder / "a").write_bytes(b"old")
@@ -533,8 +533,8 @@ class Busy(Workspace):
     times = 0
 
     @contextlib.contextmanager
-    def reading(self, place: Place) -> Generator[BinaryIO]:
-        with super().reading(place) as file:
+    def open_for_reading(self, place: WorkspacePath) -> Generator[BinaryIO]:
+        with super().open_for_reading(place) as file:
             yield file
         if self.times:
             self.times -= 1
@@ -546,7 +546,7 @@ async def test_a_file_that_is_written_to_while_it_is_saved_is_read_again(desk: D
     (desk.folder / "a.log").write_bytes(b"line")
     workspace = Busy(desk.folder)
     workspace.times = 2
-    checkpoint = await desk.keeper_of(workspace).before("call", "message", ("a.log",))
+    checkpoint = await desk.keeper_of(workspace).save_before("call", "message", ("a.log",))
     assert checkpoint is not None
     assert checkpoint.files[0].before.digest == hashlib.sha256(b"line++").hexdigest()
 
@@ -556,13 +556,13 @@ async def test_a_file_that_never_rests_is_refused_with_a_sentence(desk: Desk) ->
     workspace = Busy(desk.folder)
     workspace.times = 1000
     with pytest.raises(ToolFailed, match="being written to by another program"):
-        await desk.keeper_of(workspace).before("call", "message", ("a.log",))
+        await desk.keeper_of(workspace).save_before("call", "message", ("a.log",))
 
 
 async def test_a_large_file_is_not_saved_and_restoring_says_so(desk: Desk) -> None:
     file = desk.folder / "large.bin"
     with file.open("wb") as opened:
-        opened.truncate(SAVED_LIMIT + 1)
+        opened.truncate(MAX_SAVED_BYTES + 1)
     (desk.folder / "small.txt").write_bytes(b"old")
 
     def change() -> None:
@@ -586,7 +586,7 @@ async def test_a_file_that_the_call_made_large_is_replaced_only_when_they_say_so
 
     def grow() -> None:
         with file.open("wb") as opened:
-            opened.truncate(SAVED_LIMIT + 1)
+            opened.truncate(MAX_SAVED_BYTES + 1)
 
     checkpoint = await desk.call("a.bin", does=grow)
     assert (await desk.restore(checkpoint)).conflicts == ("a.bin",)
@@ -634,8 +634,8 @@ async def test_a_folder_that_is_gone_is_said_and_nothing_is_made_in_its_place(de
     checkpoint = await desk.call("a.txt", "b.txt", does=lambda: (desk.folder / "a.txt").write_bytes(b"new"))
     shutil.rmtree(desk.folder)
     with pytest.raises(ToolFailed, match="is not there any more"):
-        await desk.keeper.before("call", "message", ("a.txt",))
-    restored = await desk.keeper.restore(checkpoint, even_if_changed=True)
+        await desk.file_keeper.save_before("call", "message", ("a.txt",))
+    restored = await desk.file_keeper.restore(checkpoint, even_if_changed=True)
     assert restored.failed == ("a.txt", "b.txt")
     assert all("is not there any more" in str(each.why) for each in restored.left_alone)
     assert not desk.folder.exists()
@@ -660,10 +660,10 @@ async def test_the_files_of_another_folder_are_none_of_its_business(desk: Desk, 
 async def test_a_cancelled_call_is_noted_all_the_same(desk: Desk) -> None:
     file = desk.folder / "a.txt"
     file.write_bytes(b"old")
-    checkpoint = await desk.keeper.before("call", "message", ("a.txt",))
+    checkpoint = await desk.file_keeper.save_before("call", "message", ("a.txt",))
     assert checkpoint is not None
     file.write_bytes(b"new")
-    noting = asyncio.create_task(desk.keeper.after(checkpoint))
+    noting = asyncio.create_task(desk.file_keeper.record_after(checkpoint))
     await asyncio.sleep(0)
     noting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -674,7 +674,7 @@ async def test_a_cancelled_call_is_noted_all_the_same(desk: Desk) -> None:
 
 async def test_a_cancelled_saving_leaves_no_checkpoint(desk: Desk) -> None:
     (desk.folder / "a.txt").write_bytes(b"old")
-    saving = asyncio.create_task(desk.keeper.before("call", "message", ("a.txt",)))
+    saving = asyncio.create_task(desk.file_keeper.save_before("call", "message", ("a.txt",)))
     await asyncio.sleep(0)
     saving.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -724,7 +724,7 @@ async def test_a_full_data_folder_keeps_the_call_from_starting(small_disk: Path,
     (tmp_path / "work/a.bin").write_bytes(os.urandom(2_000_000))
     desk = Desk(small_disk, Workspace(tmp_path / "work"))
     with pytest.raises(DiskFull):
-        await desk.keeper.before("call", "message", ("a.bin",))
+        await desk.file_keeper.save_before("call", "message", ("a.bin",))
     assert desk.kept == {}
 
 
@@ -796,7 +796,7 @@ async def test_the_event_loop_goes_on_while_a_file_is_saved(desk: Desk) -> None:
             await asyncio.sleep(0)
 
     counting = asyncio.create_task(count())
-    await desk.keeper.before("call", "message", ("a.bin",))
+    await desk.file_keeper.save_before("call", "message", ("a.bin",))
     counting.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await counting

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.tools.foreign_code import Fault, contained, copied, kind_of, told, trace_of
+from desktop_agent.tools.foreign_code import Fault, call_foreign, deep_copy, notify, safe_traceback, type_name
 from desktop_agent.vocabulary.blocks import Json, Outcome, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.engine_events import ToolCallPending, ToolFinished
 from desktop_agent.vocabulary.errors import OutsideWorkspace, ToolFailed
@@ -30,23 +30,23 @@ def raising(error: BaseException, *, later: bool) -> Callable[[], Awaitable[Any]
 @pytest.mark.parametrize("later", [True, False])
 @pytest.mark.parametrize("kind", NASTY)
 async def test_whatever_it_raises_is_a_fault_and_the_loop_goes_on(kind: type[BaseException], later: bool) -> None:
-    made = await asyncio.create_task(contained(raising(kind("a secret"), later=later)))
+    made = await asyncio.create_task(call_foreign(raising(kind("a secret"), later=later)))
     assert isinstance(made, Fault)
     assert (type(made.error), made.kind) == (kind, kind.__name__)
-    assert "secret" not in f"{made.words} {made.trace}"
-    assert isinstance(await contained(raising(kind(), later=later)), Fault)
+    assert "secret" not in f"{made.description} {made.trace}"
+    assert isinstance(await call_foreign(raising(kind(), later=later)), Fault)
 
 
 async def test_what_is_raised_before_there_is_anything_to_wait_for_is_a_fault_too() -> None:
     def work() -> Any:
         raise SystemExit
 
-    assert isinstance(await contained(work), Fault)
-    assert isinstance(await contained(lambda: 5), Fault)  # type: ignore[arg-type, return-value]
+    assert isinstance(await call_foreign(work), Fault)
+    assert isinstance(await call_foreign(lambda: 5), Fault)  # type: ignore[arg-type, return-value]
 
 
 async def test_a_cancel_of_who_waits_is_passed_on() -> None:
-    task = asyncio.create_task(contained(asyncio.Event().wait))
+    task = asyncio.create_task(call_foreign(asyncio.Event().wait))
     await asyncio.sleep(0)
     task.cancel()
     await asyncio.wait({task})
@@ -57,7 +57,7 @@ def test_what_is_closed_with_its_loop_does_not_go_on() -> None:
     went_on: list[Any] = []
 
     async def ours() -> None:
-        went_on.append(await contained(asyncio.Event().wait))
+        went_on.append(await call_foreign(asyncio.Event().wait))
 
     async def main() -> Any:
         work = ours()
@@ -74,7 +74,7 @@ def test_a_listener_that_raises_ends_nothing(kind: type[BaseException], caplog: 
     def listener(_news: str) -> None:
         raise kind("a secret")
 
-    told(listener, "news")
+    notify(listener, "news")
     assert "a listener failed" in caplog.text
     assert kind.__name__ in caplog.text
     assert "secret" not in caplog.text
@@ -86,10 +86,10 @@ class Mute(ToolFailed):
 
 
 def test_only_an_error_of_ours_has_words() -> None:
-    assert Fault(OutsideWorkspace("That is outside.")).said.startswith("That is outside. Use a path")
-    assert Fault(ValueError("sk-1")).said == ""
+    assert Fault(OutsideWorkspace("That is outside.")).message.startswith("That is outside. Use a path")
+    assert Fault(ValueError("sk-1")).message == ""
     # Its sentence is ours, whatever its text would do.
-    assert Fault(Mute("x")).said.startswith("x. Look at")
+    assert Fault(Mute("x")).message.startswith("x. Look at")
 
 
 class _Hidden(type):
@@ -105,10 +105,10 @@ class Hidden(Exception, metaclass=_Hidden):
 def test_an_error_that_hides_its_name_is_named_all_the_same() -> None:
     with pytest.raises(Hidden) as raised:
         raise Hidden
-    assert kind_of(raised.value) == "Hidden"
-    assert trace_of(raised.value).startswith("Hidden\n")
-    assert "in test_an_error_that_hides" in trace_of(raised.value)
-    assert len(kind_of(type("n" * 1_000, (), {})())) == 80
+    assert type_name(raised.value) == "Hidden"
+    assert safe_traceback(raised.value).startswith("Hidden\n")
+    assert "in test_an_error_that_hides" in safe_traceback(raised.value)
+    assert len(type_name(type("n" * 1_000, (), {})())) == 80
 
 
 USE = ToolUse(id="1", name="look", input={"a": [1, {"b": (2,)}]}, metadata={"m": {}})
@@ -127,7 +127,7 @@ RESULT = ToolResult(tool_use_id="1", content=(Text(text="t"), Json(value={"c": [
     ],
 )
 def test_a_copy_is_equal_and_shares_nothing_that_can_be_changed(value: Any) -> None:
-    made = copied(value)
+    made = deep_copy(value)
     assert made == value == copy.deepcopy(value)
     assert type(made) is type(value)
     assert not _changeable(made) & _changeable(value)
@@ -148,5 +148,5 @@ def _changeable(value: Any) -> set[int]:
 
 
 def test_what_was_set_of_a_model_is_known_of_its_copy() -> None:
-    assert copied(USE).model_fields_set == USE.model_fields_set
-    assert copied(USE).model_dump_json() == USE.model_dump_json()
+    assert deep_copy(USE).model_fields_set == USE.model_fields_set
+    assert deep_copy(USE).model_dump_json() == USE.model_dump_json()

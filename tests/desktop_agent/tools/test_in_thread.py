@@ -4,30 +4,30 @@ import threading
 
 import pytest
 
-from desktop_agent.tools.in_thread import Stopped, StopSign, by_size, in_own_thread, in_thread, is_large
+from desktop_agent.tools.in_thread import CancelToken, Stopped, is_large, run_by_size, run_in_own_thread, run_in_thread
 from desktop_agent.vocabulary.blocks import Json, ToolResult
 from desktop_agent.vocabulary.messages import Message
 
 
 async def test_results_and_errors_come_back() -> None:
-    assert await in_thread(lambda _sign: 42) == 42
+    assert await run_in_thread(lambda _sign: 42) == 42
     with pytest.raises(LookupError):
-        await in_thread(lambda _sign: {}["nothing"])
+        await run_in_thread(lambda _sign: {}["nothing"])
 
 
 async def test_a_cancel_is_passed_on_only_when_the_thread_has_ended() -> None:
     started, ended = threading.Event(), threading.Event()
 
-    def work(sign: StopSign) -> None:
+    def work(sign: CancelToken) -> None:
         started.set()
         while True:
             try:
-                sign.check()
+                sign.raise_if_cancelled()
             except Stopped:
                 ended.set()
                 raise
 
-    task = asyncio.ensure_future(in_thread(work))
+    task = asyncio.ensure_future(run_in_thread(work))
     await asyncio.to_thread(started.wait, 10)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -38,12 +38,12 @@ async def test_a_cancel_is_passed_on_only_when_the_thread_has_ended() -> None:
 async def test_a_cancel_during_the_last_steps_is_still_a_cancel() -> None:
     started, go_on = threading.Event(), threading.Event()
 
-    def work(_sign: StopSign) -> str:
+    def work(_sign: CancelToken) -> str:
         started.set()
         go_on.wait(10)
         return "done"
 
-    task = asyncio.ensure_future(in_thread(work))
+    task = asyncio.ensure_future(run_in_thread(work))
     await asyncio.to_thread(started.wait, 10)
     task.cancel()
     await asyncio.sleep(0)
@@ -57,32 +57,32 @@ WORD: contextvars.ContextVar[str] = contextvars.ContextVar("WORD")
 
 async def test_foreign_work_has_a_thread_of_its_own_and_the_callers_context() -> None:
     WORD.set("here")
-    thread, word = await in_own_thread(lambda _sign: (threading.current_thread(), WORD.get()))
+    thread, word = await run_in_own_thread(lambda _sign: (threading.current_thread(), WORD.get()))
     assert thread is not threading.main_thread()
     assert thread.daemon
     assert word == "here"
     with pytest.raises(LookupError):
-        await in_own_thread(lambda _sign: {}["nothing"])
+        await run_in_own_thread(lambda _sign: {}["nothing"])
 
 
 async def test_foreign_work_may_raise_what_a_future_refuses() -> None:
-    def work(_sign: StopSign) -> None:
+    def work(_sign: CancelToken) -> None:
         raise StopIteration("odd")
 
     with pytest.raises(RuntimeError, match="StopIteration"):
-        await in_own_thread(work)
+        await run_in_own_thread(work)
 
 
 async def test_foreign_work_that_does_not_end_is_left_alone_and_not_heard_any_more() -> None:
     started, go_on, ended = threading.Event(), threading.Event(), threading.Event()
 
-    def work(_sign: StopSign) -> str:
+    def work(_sign: CancelToken) -> str:
         started.set()
         go_on.wait(60)
         ended.set()
         return "too late"
 
-    task = asyncio.ensure_future(in_own_thread(work, grace=0.01))
+    task = asyncio.ensure_future(run_in_own_thread(work, grace=0.01))
     await asyncio.to_thread(started.wait, 10)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -95,15 +95,15 @@ async def test_foreign_work_that_does_not_end_is_left_alone_and_not_heard_any_mo
 async def test_foreign_work_that_looks_at_the_sign_has_ended_when_the_cancel_is_passed_on() -> None:
     started, ended = threading.Event(), threading.Event()
 
-    def work(sign: StopSign) -> None:
+    def work(sign: CancelToken) -> None:
         started.set()
         try:
             while True:
-                sign.check()
+                sign.raise_if_cancelled()
         finally:
             ended.set()
 
-    task = asyncio.ensure_future(in_own_thread(work, grace=60.0))
+    task = asyncio.ensure_future(run_in_own_thread(work, grace=60.0))
     await asyncio.to_thread(started.wait, 10)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -114,12 +114,12 @@ async def test_foreign_work_that_looks_at_the_sign_has_ended_when_the_cancel_is_
 def test_work_that_outlives_its_loop_does_no_harm() -> None:
     started, go_on = threading.Event(), threading.Event()
 
-    def work(_sign: StopSign) -> None:
+    def work(_sign: CancelToken) -> None:
         started.set()
         go_on.wait(60)
 
     async def main() -> None:
-        task = asyncio.ensure_future(in_own_thread(work, grace=0.01))
+        task = asyncio.ensure_future(run_in_own_thread(work, grace=0.01))
         await asyncio.to_thread(started.wait, 10)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -146,7 +146,7 @@ def test_work_that_outlives_its_loop_does_no_harm() -> None:
 )
 async def test_work_on_what_is_large_is_done_in_a_thread(value: object, large: bool) -> None:
     assert is_large(value) is large
-    thread = await by_size(threading.get_ident, value)
+    thread = await run_by_size(threading.get_ident, value)
     assert (thread != threading.get_ident()) is large
 
 
@@ -155,4 +155,4 @@ async def test_what_such_work_raises_is_raised_here() -> None:
         raise StopIteration("early")
 
     with pytest.raises((StopIteration, RuntimeError), match=r"early|StopIteration"):
-        await by_size(burst, [0] * 2_000)
+        await run_by_size(burst, [0] * 2_000)

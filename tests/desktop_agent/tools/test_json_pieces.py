@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from desktop_agent.tools import in_thread
-from desktop_agent.tools.json_pieces import json_pieces
+from desktop_agent.tools.json_pieces import iter_json
 from desktop_agent.tools.schemas.json_schema import JsonSchema
 from desktop_agent.tools.tool import Tool
 from desktop_agent.vocabulary.tool_calls import call_digest
@@ -25,14 +25,14 @@ values = st.recursive(
 @pytest.fixture(autouse=True, scope="module")
 def everything_is_large() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(in_thread, "_QUICK", 3)
+        patch.setattr(in_thread, "_MAX_QUICK_VALUES", 3)
         yield
 
 
 @given(values, st.booleans())
 def test_pieces_together_are_the_whole(value: Any, sort_keys: bool) -> None:
     whole = json.dumps(value, sort_keys=sort_keys, ensure_ascii=False, separators=(",", ":"))
-    assert "".join(json_pieces(value, sort_keys=sort_keys)) == whole
+    assert "".join(iter_json(value, sort_keys=sort_keys)) == whole
 
 
 @given(st.dictionaries(texts, values, max_size=6), texts)
@@ -44,7 +44,7 @@ def test_a_large_call_has_the_digest_that_a_small_one_would_have(arguments: dict
 @pytest.mark.parametrize("length", [65_535, 65_536, 65_537, 200_000])
 def test_a_long_text_is_written_piece_by_piece(length: int) -> None:
     text = ('a"\\\n\x00é\ud83c\udf00𝄞' * length)[:length]
-    pieces = list(json_pieces({"long": text}))
+    pieces = list(iter_json({"long": text}))
     assert "".join(pieces) == json.dumps({"long": text}, ensure_ascii=False, separators=(",", ":"))
     assert max(map(len, pieces)) < 500_000
     assert len(pieces) > 3
@@ -52,20 +52,20 @@ def test_a_long_text_is_written_piece_by_piece(length: int) -> None:
 
 def test_keys_that_are_no_texts_are_written_as_json_writes_them() -> None:
     value = {1: [1, 2, 3], None: {"a": 1, "b": 2}, 2.5: 4}
-    assert "".join(json_pieces(value)) == json.dumps(value, separators=(",", ":"))
+    assert "".join(iter_json(value)) == json.dumps(value, separators=(",", ":"))
 
 
 def test_what_is_not_wanted_is_not_written() -> None:
     class Late:
         pass
 
-    assert list(islice(json_pieces([1, 2, 3, 4, Late()]), 4)) == ["[", "", "1", ","]
+    assert list(islice(iter_json([1, 2, 3, 4, Late()]), 4)) == ["[", "", "1", ","]
     with pytest.raises(TypeError):
-        list(json_pieces([1, 2, 3, 4, Late()]))
+        list(iter_json([1, 2, 3, 4, Late()]))
 
 
 def test_a_circle_is_an_error() -> None:
     circle: list[Any] = [1, 2, 3]
     circle.append(circle)
     with pytest.raises((RecursionError, ValueError)):
-        list(json_pieces(circle))
+        list(iter_json(circle))

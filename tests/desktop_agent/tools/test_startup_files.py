@@ -1,13 +1,13 @@
 import pytest
 
 from desktop_agent.tools.startup_files import (
-    Level,
+    AskLevel,
     StartupFile,
-    home_files,
-    may_hold,
-    names_in,
-    startup_file,
-    table,
+    find_startup_file,
+    home_startup_files,
+    may_contain_startup_files,
+    startup_file_table,
+    startup_files_in_line,
 )
 
 
@@ -16,14 +16,14 @@ def examples(entry: StartupFile) -> list[str]:
     return [f"{each}any/file" if each.endswith("/") else each.replace("*", "any") for each in entry.patterns]
 
 
-ANYWHERE = [entry for entry in table() if entry.level is not Level.HOME]
+ANYWHERE = [entry for entry in startup_file_table() if entry.level is not AskLevel.HOME]
 
 
 @pytest.mark.parametrize("entry", ANYWHERE, ids=lambda each: f"{each.program}, {each.patterns[0]}")
 def test_every_pattern_is_found_in_any_folder_and_spelling(entry: StartupFile) -> None:
     for path in examples(entry):
         for spelled in (path, f"/home/me/project/a/{path}", path.upper(), f"{path}. ", f"{path[:1]}\u200b{path[1:]}"):
-            assert startup_file(spelled) is entry, spelled
+            assert find_startup_file(spelled) is entry, spelled
 
 
 def test_no_pattern_stands_twice() -> None:
@@ -31,14 +31,14 @@ def test_no_pattern_stands_twice() -> None:
     assert sorted(set(patterns)) == sorted(patterns)
 
 
-@pytest.mark.parametrize("entry", table(), ids=lambda each: f"{each.program}, {each.patterns[0]}")
+@pytest.mark.parametrize("entry", startup_file_table(), ids=lambda each: f"{each.program}, {each.patterns[0]}")
 def test_every_sentence_says_which_file_which_program_and_when(entry: StartupFile) -> None:
     said = str(entry.sentence("a/file"))
     assert said == f"What “a/file” says is run by {entry.program} {entry.when}, outside of all confinement."
     assert entry.when.split()[0] in {"when", "at"}
 
 
-@pytest.mark.parametrize("entry", table(), ids=lambda each: f"{each.program}, {each.patterns[0]}")
+@pytest.mark.parametrize("entry", startup_file_table(), ids=lambda each: f"{each.program}, {each.patterns[0]}")
 def test_a_program_is_called_by_its_name(entry: StartupFile) -> None:
     # “The tool of that name” tells nobody what runs `.moon/`.
     kinds = ("tool", "service", "program of that name", "task runner", "package manager")
@@ -71,7 +71,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("path", PROGRAMS)
 def test_which_program_runs_it(path: str) -> None:
-    entry = startup_file(f"a/{path}")
+    entry = find_startup_file(f"a/{path}")
     assert entry is not None
     assert PROGRAMS[path] in entry.program
 
@@ -92,10 +92,10 @@ AFTER_OUTSIDE = """
 """
 
 
-@pytest.mark.parametrize(("paths", "level"), [(ALWAYS, Level.ALWAYS), (AFTER_OUTSIDE, Level.AFTER_OUTSIDE)])
-def test_how_often_is_asked(paths: str, level: Level) -> None:
+@pytest.mark.parametrize(("paths", "level"), [(ALWAYS, AskLevel.ALWAYS), (AFTER_OUTSIDE, AskLevel.AFTER_OUTSIDE)])
+def test_how_often_is_asked(paths: str, level: AskLevel) -> None:
     for path in paths.split():
-        entry = startup_file(f"a/{path}")
+        entry = find_startup_file(f"a/{path}")
         assert (path, entry and entry.level) == (path, level)
 
 
@@ -110,30 +110,30 @@ ORDINARY = """
 
 @pytest.mark.parametrize("path", ORDINARY.split())
 def test_an_ordinary_file_is_none(path: str) -> None:
-    assert startup_file(path) is None
+    assert find_startup_file(path) is None
 
 
 def test_a_workspace_inside_of_such_a_folder_is_worked_in() -> None:
     inside = "/home/me/.claude/worktrees/fix"
-    assert startup_file(f"{inside}/main.py", inside=5) is None
-    assert startup_file(f"{inside}/.envrc", inside=5) is not None
+    assert find_startup_file(f"{inside}/main.py", inside=5) is None
+    assert find_startup_file(f"{inside}/.envrc", inside=5) is not None
     # But the workspace may be half of what a program looks for.
-    assert startup_file("/home/me/.vscode/tasks.json", inside=3) is not None
-    assert startup_file("/home/me/.husky/pre-commit", inside=3) is not None
+    assert find_startup_file("/home/me/.vscode/tasks.json", inside=3) is not None
+    assert find_startup_file("/home/me/.husky/pre-commit", inside=3) is not None
 
 
 def test_always_goes_before_the_next_build() -> None:
-    entry = startup_file("node_modules/package/package.json")
+    entry = find_startup_file("node_modules/package/package.json")
     assert entry is not None
-    assert entry.level is Level.ALWAYS
+    assert entry.level is AskLevel.ALWAYS
 
 
 @pytest.mark.parametrize("entry", ANYWHERE, ids=lambda each: f"{each.program}, {each.patterns[0]}")
 def test_names_that_are_looked_for_are_quick_to_tell(entry: StartupFile) -> None:
-    if entry.level is Level.ALWAYS:
+    if entry.level is AskLevel.ALWAYS:
         last = [each.rstrip("/").rpartition("/")[2].replace("*", "any") for each in entry.patterns]
-        assert all(may_hold({"README.md", each, "module.py"}) for each in last)
-    assert not may_hold({"README.md", "module.py", "abazel.md", "pth", "any.pth.txt"})
+        assert all(may_contain_startup_files({"README.md", each, "module.py"}) for each in last)
+    assert not may_contain_startup_files({"README.md", "module.py", "abazel.md", "pth", "any.pth.txt"})
 
 
 LINES = {
@@ -151,15 +151,15 @@ LINES = {
 
 @pytest.mark.parametrize("line", LINES)
 def test_what_a_line_names(line: str) -> None:
-    assert list(names_in(line)) == LINES[line]
+    assert list(startup_files_in_line(line)) == LINES[line]
 
 
 def test_what_a_line_names_is_said_from_the_workspace() -> None:
-    assert list(names_in("cp a tasks.json", ".vscode")) == [".vscode/tasks.json"]
-    assert list(names_in("cp a ../.envrc", "src")) == [".envrc"]
-    assert names_in("mv conf .vscode")[".vscode"].program == "VS Code"
+    assert list(startup_files_in_line("cp a tasks.json", ".vscode")) == [".vscode/tasks.json"]
+    assert list(startup_files_in_line("cp a ../.envrc", "src")) == [".envrc"]
+    assert startup_files_in_line("mv conf .vscode")[".vscode"].program == "VS Code"
 
 
 def test_a_home_folder_has_names_of_its_own() -> None:
-    assert home_files()[".bashrc"].level is Level.HOME
-    assert startup_file("/home/me/.bashrc") is None
+    assert home_startup_files()[".bashrc"].level is AskLevel.HOME
+    assert find_startup_file("/home/me/.bashrc") is None

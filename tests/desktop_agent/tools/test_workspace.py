@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.tools.disk.folders import HAS_DESCRIPTORS
-from desktop_agent.tools.workspace import Place, Workspace
+from desktop_agent.tools.workspace import Workspace, WorkspacePath
 from desktop_agent.vocabulary.errors import OutsideWorkspace, ToolFailed, WrongUse
 
 SECRET = b"secret of somebody else"
@@ -132,16 +132,16 @@ def test_what_is_inside_is_found(workspace: Workspace, path: str, place: str) ->
 
 
 def test_an_absolute_path_inside_is_found(workspace: Workspace, folder: Path) -> None:
-    assert workspace.locate(str(folder / "inner" / "b.txt")) == Place(("inner", "b.txt"))
-    assert workspace.locate(str(folder)) == Place(())
+    assert workspace.locate(str(folder / "inner" / "b.txt")) == WorkspacePath(("inner", "b.txt"))
+    assert workspace.locate(str(folder)) == WorkspacePath(())
 
 
 def test_an_absolute_path_through_another_name_of_the_folder_is_inside(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "alias").symlink_to(folder)
     for opened in (folder, tmp_path / "alias"):
         workspace = Workspace(opened)
-        assert workspace.locate(str(tmp_path / "alias" / "a.txt")) == Place(("a.txt",))
-        assert workspace.locate(str(folder / "a.txt")) == Place(("a.txt",))
+        assert workspace.locate(str(tmp_path / "alias" / "a.txt")) == WorkspacePath(("a.txt",))
+        assert workspace.locate(str(folder / "a.txt")) == WorkspacePath(("a.txt",))
 
 
 def test_a_link_that_stays_inside_is_followed_to_what_it_names(workspace: Workspace, folder: Path) -> None:
@@ -199,7 +199,7 @@ def test_a_folder_swapped_for_a_link_after_the_check_is_not_entered(
     with pytest.raises(OutsideWorkspace):
         workspace.write(place, b"overwritten")
     with pytest.raises(OutsideWorkspace):
-        workspace.entries(Place(("inner",)), 10)
+        workspace.entries(WorkspacePath(("inner",)), 10)
     assert (outside / "secret.txt").read_bytes() == SECRET
 
 
@@ -249,7 +249,7 @@ def test_the_swapped_workspace_folder_itself_is_not_followed(folder: Path, outsi
     folder.rename(tmp_path / "moved")
     folder.symlink_to(outside)
     with pytest.raises(ToolFailed):
-        workspace.read(Place(("secret.txt",)), 100)
+        workspace.read(WorkspacePath(("secret.txt",)), 100)
 
 
 def test_a_named_pipe_does_not_hold_the_reader(workspace: Workspace, folder: Path) -> None:

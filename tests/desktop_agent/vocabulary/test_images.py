@@ -3,7 +3,7 @@ from io import BytesIO
 import pytest
 from PIL import Image
 
-from desktop_agent.vocabulary.images import size_in_header
+from desktop_agent.vocabulary.images import read_image_size
 
 
 def encoded(form: str, **options: object) -> bytes:
@@ -27,21 +27,21 @@ def encoded(form: str, **options: object) -> bytes:
     ],
 )
 def test_the_size_is_what_pillow_says(data: bytes) -> None:
-    assert size_in_header(data) == (321, 123) == Image.open(BytesIO(data)).size
+    assert read_image_size(data) == (321, 123) == Image.open(BytesIO(data)).size
 
 
 def test_fill_bytes_before_a_marker_are_skipped() -> None:
     data = encoded("JPEG")
-    assert size_in_header(data[:2] + b"\xff\xff" + data[2:]) == (321, 123)
+    assert read_image_size(data[:2] + b"\xff\xff" + data[2:]) == (321, 123)
 
 
 @pytest.mark.parametrize("form", ["PNG", "GIF", "JPEG", "WEBP"])
 def test_a_header_cut_anywhere_says_nothing_wrong(form: str) -> None:
     data = encoded(form)
     for end in range(40):
-        assert size_in_header(data[:end]) in {None, (321, 123)}
+        assert read_image_size(data[:end]) in {None, (321, 123)}
 
 
 @pytest.mark.parametrize("data", [b"", b"GIF89a\0\0\0\0", b"\xff\xd8\xff\xd8\xff", b"RIFF....WEBPVP9 ", b"text"])
 def test_nonsense_has_no_size(data: bytes) -> None:
-    assert size_in_header(data) is None
+    assert read_image_size(data) is None

@@ -24,7 +24,7 @@ from desktop_agent.vocabulary.images import (
     StoredSource,
     UrlSource,
     decode_base64,
-    media_type_of,
+    detect_media_type,
 )
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.provider_events import StopReason
@@ -119,7 +119,7 @@ def test_messages_cannot_be_changed() -> None:
     ],
 )
 def test_content_says_what_a_picture_is(data: bytes, expected: str | None) -> None:
-    assert media_type_of(data) == expected
+    assert detect_media_type(data) == expected
 
 
 @pytest.mark.parametrize("text", ["not base64!", "AAAA\nAAAA", "AAA"])

@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, Mode
-from desktop_agent.vocabulary.preferences import MOST_MODES, Modes, Preferences
+from desktop_agent.vocabulary.preferences import MAX_MODES, ModePreferences, Preferences
 
 
 def own(name: str) -> Mode:
@@ -12,7 +12,7 @@ def own(name: str) -> Mode:
 
 
 def test_own_modes_come_after_those_that_are_built_in() -> None:
-    preferences = Preferences(modes=Modes(defined=(own("a"), own("b"))))
+    preferences = Preferences(modes=ModePreferences(defined=(own("a"), own("b"))))
     assert preferences.modes.all == (*BUILT_IN_MODES, own("a"), own("b"))
     assert Preferences.model_validate_json(preferences.model_dump_json()) == preferences
 
@@ -22,11 +22,11 @@ def test_own_modes_come_after_those_that_are_built_in() -> None:
     [
         (own("a"), own("a")),
         (own("plan"),),
-        tuple(own(f"m{number}") for number in range(MOST_MODES + 1)),
+        tuple(own(f"m{number}") for number in range(MAX_MODES + 1)),
     ],
     ids=["twice", "built in", "too many"],
 )
 def test_no_two_of_one_name_and_no_more_than_anybody_looks_through(modes: tuple[Mode, ...]) -> None:
     with pytest.raises(ValidationError):
-        Modes(defined=modes)
-    assert len(Modes(defined=tuple(own(f"m{number}") for number in range(MOST_MODES))).defined) == MOST_MODES
+        ModePreferences(defined=modes)
+    assert len(ModePreferences(defined=tuple(own(f"m{number}") for number in range(MAX_MODES))).defined) == MAX_MODES

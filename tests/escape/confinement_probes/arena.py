@@ -17,9 +17,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from desktop_agent.tools.commands.bounds import bounds_for
-from desktop_agent.tools.commands.confinement import Confinement, bubblewrapped, landlocked, unconfined
-from desktop_agent.tools.commands.environment import environment_of_command
+from desktop_agent.tools.commands.bounds import build_policy
+from desktop_agent.tools.commands.confinement import Sandbox, bubblewrap_sandbox, landlock_sandbox, no_sandbox
+from desktop_agent.tools.commands.environment import command_environment
 
 SECRET = "cherry-blackbird-of-a-probe"
 PYTHON = str(Path(sys.executable).resolve())
@@ -135,18 +135,18 @@ def tables() -> dict[str, dict[str, dict[str, str]]]:
     return tomllib.loads(Path(__file__).with_name("probes.toml").read_text(encoding="utf-8"))
 
 
-def confinement(name: str) -> Confinement:
+def confinement(name: str) -> Sandbox:
     """By its name; an empty one confines nothing."""
     if name == "Landlock":
-        return landlocked()
+        return landlock_sandbox()
     program = shutil.which("bwrap", path="/usr/bin:/bin")
-    return bubblewrapped(program or "") if name == "bubblewrap" else unconfined("")
+    return bubblewrap_sandbox(program or "") if name == "bubblewrap" else no_sandbox("")
 
 
 class Arena:
     """Everything that a probe could want, and who notices when it gets it."""
 
-    def __init__(self, way: Confinement, number: int) -> None:
+    def __init__(self, way: Sandbox, number: int) -> None:
         self.way = way
         self.work, self.temporary, self.outside = HOME / "work/project", Path("/tmp/own-of-probes"), HOME / "outside"
         copies = Path("/tmp/copies-of-probes")
@@ -187,7 +187,7 @@ class Arena:
             "is_shared": way.name != "bubblewrap",
             "is_ordinary": "false" if os.geteuid() == 0 else "true",
         }
-        self.bounds = bounds_for(self.work, self.temporary, (), network=False, copies=copies)
+        self.bounds = build_policy(self.work, self.temporary, (), network=False, copies=copies)
         self.count = number
         self.before = self._state()
 
@@ -224,7 +224,7 @@ class Arena:
 
     def _said(self, argv: tuple[str, ...], *, network: bool, with_terminal: bool) -> str:
         bounds = replace(self.bounds, network=network)
-        environment = environment_of_command(os.environ, self.temporary, network=network) | dict(bounds.variables)
+        environment = command_environment(os.environ, self.temporary, network=network) | dict(bounds.variables)
         # Not a pipe: whoever is left running would hold it open.
         with (self.temporary.parent / "said").open("w+b") as file:
             started = subprocess.Popen(

@@ -4,21 +4,21 @@ from dataclasses import replace
 from typing import Any
 
 from desktop_agent.agent.calls import schedule
-from desktop_agent.agent.calls.call import Call
-from desktop_agent.agent.calls.judging.again import Again
-from desktop_agent.agent.calls.judging.asking import Asking
-from desktop_agent.agent.calls.round import CallRound
-from desktop_agent.agent.calls.running.execution import Execution
-from desktop_agent.agent.calls.running.start import MustAsk, Start
+from desktop_agent.agent.calls.call import ToolExecution
+from desktop_agent.agent.calls.judging.again import Reevaluation
+from desktop_agent.agent.calls.judging.asking import ApprovalFlow
+from desktop_agent.agent.calls.round import ToolBatch
+from desktop_agent.agent.calls.running.execution import ToolRunner
+from desktop_agent.agent.calls.running.start import NeedsApproval, PreflightCheck
 from desktop_agent.agent.run import Run
-from desktop_agent.agent.turn import Turns
-from desktop_agent.engine.ledger import Ledger
+from desktop_agent.agent.turn import TurnLoop
+from desktop_agent.engine.ledger import JournalQueue
 from desktop_agent.engine.session_parts import recovery
 from desktop_agent.engine.session_parts.recorder import RunRecorder
 from desktop_agent.permissions import gate, standing
 from desktop_agent.permissions.approvals import AnswerReport, AnswerStatus, ApprovalBroker
 from desktop_agent.permissions.gate import Allowed
-from desktop_agent.permissions.standing import Standing
+from desktop_agent.permissions.standing import PermissionPolicy
 from desktop_agent.vocabulary.conduct.rules import RuleEffect
 from desktop_agent.vocabulary.provider_events import StopReason
 from tests.invariants.seeded.fault import Fault, replaced, together
@@ -29,9 +29,9 @@ def _loses_a_result(real: Any) -> Any:
 
 
 def _leaves_refused_calls_open(real: Any) -> Any:
-    async def act_upon(self: Turns, answer: Any) -> Any:
+    async def act_upon(self: TurnLoop, answer: Any) -> Any:
         if answer.stop_reason is StopReason.REFUSAL:
-            self._round = None
+            self._batch = None
         return await real(self, answer)
 
     return act_upon
@@ -60,7 +60,7 @@ def _hears_stop_late(real: Any) -> Any:
 
 
 def _runs_what_was_asked_for(real: Any) -> Any:
-    def allowed(self: Asking, call: Call, resolution: Any) -> None:
+    def allowed(self: ApprovalFlow, call: ToolExecution, resolution: Any) -> None:
         asked_for = call.input
         real(self, call, resolution)
         call.input = asked_for
@@ -69,9 +69,9 @@ def _runs_what_was_asked_for(real: Any) -> Any:
 
 
 def _believes_any_digest(real: Any) -> Any:
-    def permit(self: Start, call: Call, verdict: Any) -> Any:
-        is_asked = isinstance(verdict, gate.Ask) and call.allowance is not None
-        return call.allowance if is_asked else real(self, call, verdict)
+    def permit(self: PreflightCheck, call: ToolExecution, verdict: Any) -> Any:
+        is_asked = isinstance(verdict, gate.Ask) and call.person_permit is not None
+        return call.person_permit if is_asked else real(self, call, verdict)
 
     return permit
 
@@ -89,14 +89,14 @@ def _forgets_what_started(real: Any) -> Any:
 
 
 def _starts_before_it_is_written(real: Any) -> Any:
-    async def journal(self: Start, call: Call) -> None:
+    async def journal(self: PreflightCheck, call: ToolExecution) -> None:
         self._scope.spawn(real(self, call))
 
     return journal
 
 
 def _looks_again_behind_the_effect(real: Any) -> Any:
-    async def work(self: Execution, call: Call, tool: Any) -> Any:
+    async def work(self: ToolRunner, call: ToolExecution, tool: Any) -> Any:
         before = self._scope.version
         given = await real(self, call, tool)
         return given if self._scope.version == before else None
@@ -116,7 +116,7 @@ def _own_rules(_real: Any) -> Any:
 
 
 def _decides_alone(real: Any) -> Any:
-    def decided(self: Standing, case: Any, grounds: Any) -> Any:
+    def decided(self: PermissionPolicy, case: Any, grounds: Any) -> Any:
         above, mode, self._parent = self._parent, self.mode, None
         own, self._mode = self._mode, mode
         try:
@@ -132,8 +132,8 @@ def _does_not_keep_it(_real: Any) -> Any:
 
 
 def _clears_once(real: Any) -> Any:
-    async def clear(self: Start, call: Call) -> None:
-        if call.cleared_at == -1:
+    async def clear(self: PreflightCheck, call: ToolExecution) -> None:
+        if call.checked_version == -1:
             await real(self, call)
         else:
             self._check_open(call)
@@ -146,11 +146,11 @@ def _compares_only_the_digest(_real: Any) -> Any:
 
 
 def _goes_by_the_first_verdict(_real: Any) -> Any:
-    async def clear(self: Start, call: Call) -> None:
+    async def clear(self: PreflightCheck, call: ToolExecution) -> None:
         self._check_open(call)
-        call.permit = call.allowance or (call.verdict if isinstance(call.verdict, Allowed) else None)
+        call.permit = call.person_permit or (call.verdict if isinstance(call.verdict, Allowed) else None)
         if call.permit is None:
-            raise MustAsk
+            raise NeedsApproval
 
     return clear
 
@@ -185,84 +185,94 @@ def _remembers_the_last(real: Any) -> Any:
 
 
 def _goes_by_the_last(real: Any) -> Any:
-    def resolved(self: Asking, call: Call, approval: Any, resolution: Any) -> None:
-        last = self._scope.around.approvals._ended.get(approval.approval_id, resolution)
+    def resolved(self: ApprovalFlow, call: ToolExecution, approval: Any, resolution: Any) -> None:
+        last = self._scope.context.approvals._ended.get(approval.approval_id, resolution)
         real(self, call, approval, last)
 
     return resolved
 
 
 def _goes_on_watching(real: Any) -> Any:
-    def withdraw(self: Asking, call: Call) -> None:
-        call.watcher = None
+    def withdraw(self: ApprovalFlow, call: ToolExecution) -> None:
+        call.approval_task = None
         real(self, call)
 
     return withdraw
 
 
 def _hears_twice(_real: Any) -> Any:
-    async def watch(self: Asking, call: Call, approval: Any) -> None:
-        self._resolved(call, approval, await approval.resolution())
+    async def watch(self: ApprovalFlow, call: ToolExecution, approval: Any) -> None:
+        self._on_resolved(call, approval, await approval.resolution())
 
     return watch
 
 
 _NO_LOOK = together(
-    replaced(Start, "clear", _clears_once),
-    replaced(Start, "is_clear", _compares_only_the_digest),
+    replaced(PreflightCheck, "check", _clears_once),
+    replaced(PreflightCheck, "is_still_allowed", _compares_only_the_digest),
 )
 _NO_LOOK_AT_ALL = together(
-    replaced(Start, "clear", _goes_by_the_first_verdict),
-    replaced(Start, "is_clear", _compares_only_the_digest),
-    replaced(Again, "standing_changed", _does_nothing),
+    replaced(PreflightCheck, "check", _goes_by_the_first_verdict),
+    replaced(PreflightCheck, "is_still_allowed", _compares_only_the_digest),
+    replaced(Reevaluation, "policy_changed", _does_nothing),
 )
 
 OF_CALLS = (
-    Fault("a result is lost", (1,), replaced(CallRound, "close", _loses_a_result)),
-    Fault("calls of a refused answer stay open", (1,), replaced(Turns, "_act_upon", _leaves_refused_calls_open)),
+    Fault("a result is lost", (1,), replaced(ToolBatch, "close", _loses_a_result)),
+    Fault("calls of a refused answer stay open", (1,), replaced(TurnLoop, "_act_on", _leaves_refused_calls_open)),
     Fault(
         "an answer gets the results of another with the same ids",
         (1,),
         replaced(recovery, "_turn_of", _knows_ids_of_other_answers),
     ),
-    Fault("nobody is asked", (2,), replaced(Standing, "verdict", _asks_nobody)),
+    Fault("nobody is asked", (2,), replaced(PermissionPolicy, "verdict", _asks_nobody)),
     Fault("Stop comes late", (2,), replaced(Run, "interrupt", _hears_stop_late)),
     Fault(
         "what the person edited is not what runs",
         (2,),
         together(
-            replaced(Asking, "_allowed", _runs_what_was_asked_for),
-            replaced(Start, "_permit", _believes_any_digest),
-            replaced(Start, "is_clear", _is_always_clear),
+            replaced(ApprovalFlow, "_on_allowed", _runs_what_was_asked_for),
+            replaced(PreflightCheck, "_permit_for", _believes_any_digest),
+            replaced(PreflightCheck, "is_still_allowed", _is_always_clear),
         ),
     ),
-    Fault("started is not written before the effect", (3,), replaced(RunRecorder, "settle", lambda _: _at_once)),
-    Fault("started is written beside the effect", (3,), replaced(Start, "journal", _starts_before_it_is_written)),
-    Fault("what started is run again", (3,), replaced(recovery, "_left_over", _forgets_what_started)),
-    Fault("the last look comes behind the effect", (3,), replaced(Execution, "_work", _looks_again_behind_the_effect)),
+    Fault("started is not written before the effect", (3,), replaced(RunRecorder, "flush", lambda _: _at_once)),
+    Fault(
+        "started is written beside the effect", (3,), replaced(PreflightCheck, "journal", _starts_before_it_is_written)
+    ),
+    Fault("what started is run again", (3,), replaced(recovery, "_recovered_calls", _forgets_what_started)),
+    Fault(
+        "the last look comes behind the effect", (3,), replaced(ToolRunner, "_run_tool", _looks_again_behind_the_effect)
+    ),
     Fault("rules that deny are ignored", (4,), replaced(standing, "decide", _ignores_denials)),
     Fault(
         "a specialist has no rules above it",
         (4,),
-        together(replaced(Standing, "rules", _own_rules), replaced(Standing, "_decided", _decides_alone)),
+        together(
+            replaced(PermissionPolicy, "rules", _own_rules), replaced(PermissionPolicy, "_decide", _decides_alone)
+        ),
     ),
-    Fault("rules are not kept", (4,), replaced(Ledger, "save_rule", _does_not_keep_it)),
+    Fault("rules are not kept", (4,), replaced(JournalQueue, "save_rule", _does_not_keep_it)),
     # One look is for rules and for the mode: which of them changed, and to what, decides by what it is found.
     Fault("no look before the start", (2, 4, 8), _NO_LOOK),
     Fault("no look again between the verdict and the start", (2, 4, 8), _NO_LOOK_AT_ALL),
-    Fault("results are turned round", (5,), replaced(CallRound, "close", _turned_round)),
-    Fault("no barrier", (5,), replaced(schedule, "batches", _all_at_once)),
+    Fault("results are turned round", (5,), replaced(ToolBatch, "close", _turned_round)),
+    Fault("no barrier", (5,), replaced(schedule, "parallel_groups", _all_at_once)),
     Fault("every answer counts", (13,), replaced(ApprovalBroker, "answer", _takes_every_answer)),
     Fault(
         "the last decision counts",
         (13,),
         together(
-            replaced(ApprovalBroker, "answer", _remembers_the_last), replaced(Asking, "_resolved", _goes_by_the_last)
+            replaced(ApprovalBroker, "answer", _remembers_the_last),
+            replaced(ApprovalFlow, "_on_resolved", _goes_by_the_last),
         ),
     ),
     Fault(
         "a decision is heard twice",
         (13,),
-        together(replaced(Asking, "withdraw", _goes_on_watching), replaced(Asking, "_watch", _hears_twice)),
+        together(
+            replaced(ApprovalFlow, "withdraw", _goes_on_watching),
+            replaced(ApprovalFlow, "_await_resolution", _hears_twice),
+        ),
     ),
 )

@@ -3,13 +3,13 @@
 from typing import Any
 
 from desktop_agent.agent import turn
-from desktop_agent.agent.budget import NOTHING_USED, Budget, Used
+from desktop_agent.agent.budget import NO_PRIOR_USE, Budget, PriorUse
 from desktop_agent.agent.conduct.guards import Guards
 from desktop_agent.agent.run import Run
 from desktop_agent.engine.session_parts import conduct
-from desktop_agent.engine.session_parts.conduct import Conduct, _Modes, _Queue
+from desktop_agent.engine.session_parts.conduct import RuntimeControls, _Modes, _Queue
 from desktop_agent.engine.session_parts.recorder import RunRecorder
-from desktop_agent.engine.session_parts.run_making import RunMaking
+from desktop_agent.engine.session_parts.run_making import RunFactory
 from desktop_agent.vocabulary.engine_events import RunEnd, RunFinished
 from tests.invariants.seeded.fault import Fault, replaced
 
@@ -66,7 +66,7 @@ def _applies_at_once(real: Any) -> Any:
     def request(self: _Modes, name: str) -> None:
         real(self, name)
         self._request = None
-        self._change(self._modes[name], "agent")
+        self._change(self._modes_by_name[name], "agent")
 
     return request
 
@@ -100,18 +100,18 @@ def _does_not_say_that_it_failed(real: Any) -> Any:
 
 
 def _has_one_budget(_real: Any) -> Any:
-    def run(self: RunMaking, recorder: RunRecorder, _used: Used = NOTHING_USED) -> Run:
+    def run(self: RunFactory, recorder: RunRecorder, _used: PriorUse = NO_PRIOR_USE) -> Run:
         settings = self._settings()
         budget = vars(self).setdefault("_budget", Budget(settings.limits))
-        return Run(self._around(recorder, budget), settings, budget)
+        return Run(self._context(recorder, budget), settings, budget)
 
     return run
 
 
 def _stays_stopped(real: Any) -> Any:
-    def run(self: RunMaking, recorder: RunRecorder, used: Used = NOTHING_USED) -> Run:
+    def run(self: RunFactory, recorder: RunRecorder, used: PriorUse = NO_PRIOR_USE) -> Run:
         made = real(self, recorder, used)
-        made._stop_asked = vars(self).setdefault("_stop_asked", made._stop_asked)
+        made._stop_requested = vars(self).setdefault("_stop_asked", made._stop_requested)
         return made
 
     return run
@@ -121,17 +121,17 @@ OF_RUNS = (
     Fault("a run ends twice", (6,), replaced(RunRecorder, "emit", _ends_twice)),
     Fault("a number is left out", (6,), replaced(RunRecorder, "emit", _skips_a_number)),
     Fault("a message is delivered and stays", (7,), replaced(_Queue, "remove", _takes_it_and_leaves_it)),
-    Fault("nothing is handed back", (7,), replaced(_Queue, "hand_back", _hands_nothing_back)),
-    Fault("what waits is not kept", (7,), replaced(Conduct, "_waiting", _keeps_none)),
+    Fault("nothing is handed back", (7,), replaced(_Queue, "take_all", _hands_nothing_back)),
+    Fault("what waits is not kept", (7,), replaced(RuntimeControls, "_unsent_messages", _keeps_none)),
     Fault("what was delivered waits after a crash", (7,), replaced(conduct, "_undelivered", _believes_the_queue)),
     Fault("the person's mode waits", (8,), replaced(_Modes, "set_by_person", _waits_for_the_edge)),
     Fault("the agent's mode does not wait", (8,), replaced(_Modes, "request_by_agent", _applies_at_once)),
-    Fault("the mode is forgotten", (8,), replaced(conduct, "_held", _forgets_the_mode)),
-    Fault("no limit holds", (12,), replaced(Budget, "exceeded", _never_enough)),
-    Fault("a guard has no bound", (12,), replaced(Guards, "_counted", _goes_on_for_ever)),
-    Fault("pauses have no bound", (12,), replaced(turn, "MOST_PAUSES", lambda _: 10**9)),
+    Fault("the mode is forgotten", (8,), replaced(conduct, "_restored_mode", _forgets_the_mode)),
+    Fault("no limit holds", (12,), replaced(Budget, "exceeded_limit", _never_enough)),
+    Fault("a guard has no bound", (12,), replaced(Guards, "_count_iteration", _goes_on_for_ever)),
+    Fault("pauses have no bound", (12,), replaced(turn, "MAX_PAUSES", lambda _: 10**9)),
     Fault("specialists may nest for ever", (12,), replaced(Budget, "depth", _is_never_deep)),
     Fault("a run that fails does not end", (14,), replaced(RunRecorder, "emit", _does_not_say_that_it_failed)),
-    Fault("all runs have one budget", (14,), replaced(RunMaking, "run", _has_one_budget)),
-    Fault("Stop holds for the next run too", (14,), replaced(RunMaking, "run", _stays_stopped)),
+    Fault("all runs have one budget", (14,), replaced(RunFactory, "create_run", _has_one_budget)),
+    Fault("Stop holds for the next run too", (14,), replaced(RunFactory, "create_run", _stays_stopped)),
 )

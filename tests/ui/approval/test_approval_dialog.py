@@ -244,7 +244,7 @@ def test_what_was_on_its_way_decides_nothing(qtbot):
 def test_the_next_call_rests_too(qtbot):
     driver = Driver(qtbot)
     driver.show(call(1), call(2))
-    driver.dialog._bar._rest.setInterval(60_000)
+    driver.dialog._bar._delay_timer.setInterval(60_000)
     qtbot.mouseClick(driver.button("Allow once"), Qt.MouseButton.LeftButton)
     qtbot.mouseClick(driver.button("Allow once"), Qt.MouseButton.LeftButton)
     driver.key(Qt.Key.Key_A)

@@ -4,9 +4,9 @@ import pytest
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtWidgets import QHBoxLayout, QStyle, QWidget
 
-from ui.approval.parts.key_button import KeyButton
+from ui.approval.parts.key_button import ShortcutButton
 from ui.look.scheme import STRONG_DARK, STRONG_LIGHT
-from ui.look.style import apply_look
+from ui.look.style import apply_theme
 from ui.look.theme import DARK, LIGHT, ThemeSource
 
 FROM_THE_RIGHT = Qt.LayoutDirection.RightToLeft
@@ -15,7 +15,7 @@ FROM_THE_RIGHT = Qt.LayoutDirection.RightToLeft
 @pytest.fixture(params=[LIGHT, DARK, STRONG_LIGHT, STRONG_DARK], ids=lambda theme: theme.name)
 def themes(request, qapp):
     font, palette, made = qapp.font(), qapp.palette(), ThemeSource(request.param)
-    apply_look(qapp, made)
+    apply_theme(qapp, made)
     yield made
     qapp.setStyleSheet("")
     qapp.setFont(font)
@@ -40,7 +40,7 @@ def differing(one, other, area):
 def test_no_word_stands_under_the_key(qtbot, themes, direction, is_late, kind):
     window = QWidget()
     qtbot.addWidget(window)
-    button = KeyButton(themes, "Deny and stop", "Shift+D", kind)
+    button = ShortcutButton(themes, "Deny and stop", "Shift+D", kind)
     if not is_late:
         window.setLayoutDirection(direction)
     QHBoxLayout(window).addWidget(button)

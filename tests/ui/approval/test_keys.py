@@ -164,7 +164,7 @@ def test_every_letter_on_its_way_lengthens_the_rest(qtbot, monkeypatch, calls, l
     driver = Driver(qtbot, settle_ms=60_000)
     driver.dialog.set_approvals([call(at) for at in range(calls)])
     driver.dialog.open()
-    rest, starts = driver.dialog._bar._rest, []
+    rest, starts = driver.dialog._bar._delay_timer, []
     monkeypatch.setattr(rest, "start", lambda: starts.append(letter))
     qtbot.waitUntil(driver.dialog.isActiveWindow)
     qtbot.keyClicks(QApplication.focusWidget(), letter)
@@ -181,7 +181,7 @@ def test_a_window_that_comes_to_the_front_rests_first(qtbot):
     other.show()
     other.activateWindow()
     qtbot.waitUntil(other.isActiveWindow)
-    driver.dialog._bar._rest.setInterval(60_000)
+    driver.dialog._bar._delay_timer.setInterval(60_000)
     driver.dialog.activateWindow()
     qtbot.waitUntil(driver.dialog.isActiveWindow)
     driver.key(Qt.Key.Key_A)

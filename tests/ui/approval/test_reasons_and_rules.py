@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QRadioButton
 
-from desktop_agent.permissions.rule_words import in_words
+from desktop_agent.permissions.rule_words import describe_rule
 from desktop_agent.permissions.shell.bundles import BUNDLES
 from desktop_agent.vocabulary.conduct.rules import CommandsPattern, Rule, RuleEffect
 from desktop_agent.vocabulary.errors import Sentence
@@ -80,7 +80,7 @@ LONG = CommandsPattern(title="All of it", beginnings=tuple(("command", f"number-
 def test_every_command_of_a_rule_is_shown_and_none_is_cut(qtbot, width):
     driver = Driver(qtbot)
     patterns = (BUNDLES[0], BUNDLES[1], LONG)
-    words = [in_words(SEVERAL.model_copy(update={"pattern": each})) for each in patterns]
+    words = [describe_rule(SEVERAL.model_copy(update={"pattern": each})) for each in patterns]
     driver.show(call(offers=tuple(RuleOffer(str(at), each, "/work") for at, each in enumerate(words))))
     driver.dialog.resize(width, 700)
     press(driver, Qt.Key.Key_W, MORE)
@@ -96,7 +96,7 @@ def test_every_command_of_a_rule_is_shown_and_none_is_cut(qtbot, width):
 
 def test_a_rule_that_is_marked_is_seen_as_a_whole(qtbot):
     driver = Driver(qtbot)
-    words = in_words(SEVERAL)
+    words = describe_rule(SEVERAL)
     driver.show(call(offers=tuple(RuleOffer(str(at), words, "/work") for at in range(6))))
     press(driver, Qt.Key.Key_W, MORE)
     qtbot.wait(50)
@@ -148,7 +148,7 @@ def test_a_rule_of_one_call_is_not_offered_for_the_next(qtbot):
     driver.show(first, second)
 
     press(driver, Qt.Key.Key_W, MORE)
-    driver.dialog._show(second.approval_id)
+    driver.dialog._show_approval(second.approval_id)
     assert choices(driver) == []
 
 
@@ -156,7 +156,7 @@ def test_the_reason_is_shown_and_read_to_a_screen_reader(qtbot):
     driver = Driver(qtbot)
     driver.show(call(reasons=TAINTED, outsiders=("example.org",)))
 
-    assert driver.dialog._reasons.words == "Content from example.org came in."
+    assert driver.dialog._reasons.accessible_text == "Content from example.org came in."
     assert "Content from example.org came in." in driver.dialog.accessibleDescription()
 
 

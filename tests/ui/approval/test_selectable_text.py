@@ -6,9 +6,9 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
-from desktop_agent.permissions.shell.explaining import explained
+from desktop_agent.permissions.shell.explaining import explain_line
 from desktop_agent.vocabulary.tool_calls import CommandPreview
-from ui.approval.parts.selectable_text import SelectableText
+from ui.approval.parts.selectable_text import SelectableLabel
 from ui.approval.previews.command_view import CommandView
 from ui.look.theme import ThemeSource
 
@@ -19,7 +19,7 @@ LEFT, SHIFT, CONTROL = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ShiftModif
 class Page(QWidget):
     def __init__(self, text):
         super().__init__()
-        self.text, self.next = SelectableText(text), QLineEdit()
+        self.text, self.next = SelectableLabel(text), QLineEdit()
         self.keys = []
         layout = QVBoxLayout(self)
         layout.addWidget(self.text)
@@ -110,16 +110,16 @@ def test_in_a_line_that_is_broken_the_second_row_is_met(qtbot):
     QTest.mousePress(page.text, LEFT, pos=QPoint(0, 4))
     QTest.mouseMove(page.text, bottom)
     QTest.mouseRelease(page.text, LEFT, pos=bottom)
-    assert page.text.marked == page.text.text()
+    assert page.text.selected_text == page.text.text()
 
 
 def test_the_commands_of_a_line_are_such_texts(qtbot):
     view = CommandView(ThemeSource())
     qtbot.addWidget(view)
     line = "cd build && rm -rf dist"
-    parts, understood = explained(line)
+    parts, understood = explain_line(line)
     view.show_command(CommandPreview(line, "/home/ada", "Not confined.", parts, understood))
-    assert [each.text() for each in view.findChildren(SelectableText)] == ["cd build", "rm -rf dist"]
+    assert [each.text() for each in view.findChildren(SelectableLabel)] == ["cd build", "rm -rf dist"]
 
 
 def test_what_is_drawn_from_the_right_is_copied_as_it_was_written(page):

@@ -1,6 +1,6 @@
 import pytest
 
-from ui.approval.visible_text import folded, folded_places
+from ui.approval.visible_text import fold_lines, map_folded_positions
 from ui.look.parts.json_text import arguments_as_json, arguments_from_json
 
 
@@ -28,13 +28,13 @@ def test_what_is_no_object_is_refused_with_a_reason(text):
 
 def test_long_lines_are_folded_and_nothing_is_lost():
     text = "short\n" + "x" * 2500 + "\nend"
-    result = folded(text, 1000)
+    result = fold_lines(text, 1000)
     assert result.replace("\n↪ ", "") == text
     assert max(len(line) for line in result.split("\n")) <= 1002
 
 
 @pytest.mark.parametrize("text", ["abcdefghij", "abc\ndefghijk\n\nlmnopqrstu\n", "abcdefgh", ""])
 def test_places_are_found_again_in_what_was_broken(text):
-    broken = folded(text, 4)
-    found = folded_places(text, range(len(text)), 4)
+    broken = fold_lines(text, 4)
+    found = map_folded_positions(text, range(len(text)), 4)
     assert [broken[at] for at in found] == list(text)

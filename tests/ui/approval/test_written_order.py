@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QListWidget, QRadioButton
 from desktop_agent.vocabulary.errors import Sentence
 from tests.ui.drawn_order import from_left, rows_of
 from ui.approval.approval_dialog import ApprovalDialog
-from ui.approval.parts.wrapped_text import WrappedText
+from ui.approval.parts.wrapped_text import WrappingLabel
 from ui.approval.pending_approval import PendingApproval, RuleOffer
 from ui.look.theme import ThemeSource
 
@@ -37,9 +37,9 @@ def asked(dialog, *others):
 
 
 def drawn(dialog, begins):
-    found = next(each for each in dialog.findChildren(WrappedText) if each.text().startswith(begins))
+    found = next(each for each in dialog.findChildren(WrappingLabel) if each.text().startswith(begins))
     assert not MARKS & set(found.text())
-    return from_left(found._laid_out(2000)[0])
+    return from_left(found._layout_at(2000)[0])
 
 
 def test_arguments(dialog):

@@ -11,14 +11,14 @@ from desktop_agent.engine.engine import Engine
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import AgentError
-from desktop_agent.vocabulary.preferences import Preferences, Providers
+from desktop_agent.vocabulary.preferences import Preferences, ProviderPreferences
 from tests.frame.patience import PATIENCE
 from ui.bridge.frame_clock import FrameClock
-from ui.bridge.library import Library
-from ui.bridge.pictures import Pictures
-from ui.bridge.servers import Servers
+from ui.bridge.library import ConversationLibrary
+from ui.bridge.pictures import PictureStore
+from ui.bridge.servers import ModelServers
 from ui.bridge.settings import Settings
-from ui.bridge.tasks import Tasks
+from ui.bridge.tasks import BackgroundTasks
 
 T = TypeVar("T")
 LIMIT = PATIENCE
@@ -87,10 +87,10 @@ class Bridge:
         self.provider = provider
         self.errors: list[AgentError] = []
         self.clock = FrameClock()
-        self.tasks = Tasks(self.errors.append)
-        self.pictures = Pictures(engine.pictures)
-        self.library = Library(engine, self.clock, self.tasks, self.pictures)
-        self.servers = Servers(engine, self.tasks)
+        self.tasks = BackgroundTasks(self.errors.append)
+        self.pictures = PictureStore(engine.pictures)
+        self.library = ConversationLibrary(engine, self.clock, self.tasks, self.pictures)
+        self.servers = ModelServers(engine, self.tasks)
         self.settings = Settings(engine, self.tasks)
 
     @classmethod
@@ -99,7 +99,7 @@ class Bridge:
         provider = ScriptedProvider(*turns)
         if connected:
             engine.connections._providers["scripted"] = provider
-            providers = Providers(endpoints=(SCRIPTED,), endpoint_id="scripted", model="m")
+            providers = ProviderPreferences(endpoints=(SCRIPTED,), endpoint_id="scripted", model="m")
             await engine.change_preferences(Preferences(providers=providers))
         return cls(engine, provider)
 

@@ -215,7 +215,7 @@ def test_what_a_specialist_does_neither_begins_nor_ends_anything(in_loop, tmp_pa
         await wait.reached.wait()
         working, finished = Heard(conversation.working_changed), Heard(conversation.finished)
         used, asked = Heard(conversation.usage_changed), Heard(conversation.approvals_changed)
-        below = bridge.engine._sessions[conversation.id]._under_way.recorder.nested()
+        below = bridge.engine._sessions[conversation.id]._active_run.recorder.nested()
         below.emit(RunStarted("q", agent="finder"))
         below.emit(UsageUpdate(Usage(total_tokens=5)))
         below.emit(ApprovalRequested("a", "1", "d"))

@@ -3,7 +3,7 @@
 import pytest
 
 from ui.bridge import frame_clock
-from ui.bridge.frame_clock import FRAME, FrameClock
+from ui.bridge.frame_clock import FRAME_SECONDS, FrameClock
 
 
 @pytest.fixture
@@ -38,8 +38,8 @@ def test_the_next_tick_waits_for_the_next_frame(qtbot, clock, monkeypatch):
     moment += 0.010
     clock.request()
     left = clock._timer.interval() / 1000
-    assert moment + left >= 100.0 + FRAME
-    assert left <= FRAME
+    assert moment + left >= 100.0 + FRAME_SECONDS
+    assert left <= FRAME_SECONDS
     clock.stop()
     moment += 1
     clock.request()

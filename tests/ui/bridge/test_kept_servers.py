@@ -16,7 +16,7 @@ async def connect(bridge, server, **more):
     # A key in memory is none in the keyring.
     mine = endpoint(server, has_key=False, **more)
     await states_of(bridge, bridge.servers.connect_endpoint, mine, KEY, session_only=True)
-    assert await bridge.servers.kept.held_keys() == ("mine",)
+    assert await bridge.servers.kept.servers_with_keys() == ("mine",)
     return mine
 
 
@@ -29,7 +29,7 @@ def test_another_title_or_dialect_keeps_the_key(in_loop, tmp_path):
             states, _ = await states_of(bridge, bridge.servers.edit, changed)
             assert states == [("mine", "busy"), ("mine", "ok")]
             assert bridge.servers.endpoints == (changed,)
-            assert await bridge.servers.kept.held_keys() == ("mine",)
+            assert await bridge.servers.kept.servers_with_keys() == ("mine",)
             assert len(told) == 1
             assert listed[-1][0].endpoint == changed
             assert keys_seen(server) == {"Bearer sk-right"}
@@ -43,12 +43,12 @@ def test_another_host_or_mirror_never_sees_the_key(in_loop, tmp_path):
             mine = await connect(bridge, server)
             states, _ = await states_of(bridge, bridge.servers.edit, mine.model_copy(update={"base_url": other.url}))
             assert states == []
-            assert await bridge.servers.kept.held_keys() == ()
+            assert await bridge.servers.kept.servers_with_keys() == ()
             assert keys_seen(other) == {None}
             await connect(bridge, server)
             mirrored = mine.model_copy(update={"mirrors": (other.url,)})
             await states_of(bridge, bridge.servers.edit, mirrored)
-            assert await bridge.servers.kept.held_keys() == ()
+            assert await bridge.servers.kept.servers_with_keys() == ()
             assert keys_seen(other) == {None}
             assert bridge.servers.endpoints == (mirrored,)
 
@@ -79,11 +79,11 @@ def test_connecting_a_preset_anew_does_not_take_the_key_of_its_other_address(in_
         async with model_server("a") as server, model_server("b") as other:
             await connect(bridge, server)
             await states_of(bridge, bridge.servers.connect_endpoint, endpoint(other), None)
-            assert await bridge.servers.kept.held_keys() == ()
+            assert await bridge.servers.kept.servers_with_keys() == ()
             assert keys_seen(other) == {None}
             await connect(bridge, server)
             await states_of(bridge, bridge.servers.connect_endpoint, endpoint(server), None)
-            assert await bridge.servers.kept.held_keys() == ("mine",)
+            assert await bridge.servers.kept.servers_with_keys() == ("mine",)
 
     run(in_loop, tmp_path, work)
 

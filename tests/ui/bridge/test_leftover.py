@@ -5,15 +5,15 @@ import json
 from desktop_agent.vocabulary.blocks import Image
 from desktop_agent.vocabulary.images import StoredSource
 from desktop_agent.vocabulary.messages import Message
-from ui.bridge.drafts import KeptDraft
-from ui.bridge.leftover import Leftover
+from ui.bridge.drafts import ComposerDraft
+from ui.bridge.leftover import UnsavedContent
 
 
 def test_a_draft_is_in_it_with_its_pasted_texts_and_the_pictures_that_cannot_be_read():
     source = StoredSource(digest="0f" * 32, media_type="image/png", size=70, width=1, height=1)
     image = Image(source=source, name="plan.png")
-    kept = Leftover(draft=KeptDraft("What is this?", [], pasted=("A long text.",), unreadable=(image,)))
-    written = kept.as_file().decode()
+    kept = UnsavedContent(draft=ComposerDraft("What is this?", [], pasted=("A long text.",), unreadable=(image,)))
+    written = kept.to_markdown().decode()
     assert "What is this?\n\nA long text.\n\n(a picture: plan.png)" in written
     line = next(line for line in written.splitlines() if line.startswith('{"draft"'))
     assert image in Message.model_validate(json.loads(line)["draft"]).blocks

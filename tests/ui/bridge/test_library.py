@@ -7,7 +7,7 @@ import pytest
 from PIL import Image as Picture
 from shiboken6 import isValid
 
-from desktop_agent.engine.ledger import Ledger
+from desktop_agent.engine.ledger import JournalQueue
 from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.storage.database.opening import DATABASE_NAME
 from desktop_agent.storage.records import ConversationState
@@ -20,7 +20,7 @@ from desktop_agent.vocabulary.provider_events import ContentDelta
 from desktop_agent.vocabulary.tool_calls import AllowOnce, UntrustedSource
 from tests.desktop_agent.agent.desk import call
 from tests.ui.bridge.in_loop import Bridge, Heard, until
-from ui.bridge.drafts import DraftResource, KeptDraft
+from ui.bridge.drafts import ComposerDraft, DraftResource
 
 NOTES = DraftResource("Notes", "Week 12", "notes://12", "decided")
 OUTSIDE = UntrustedSource("mcp", "Notes", "notes")
@@ -187,7 +187,7 @@ def test_without_any_the_other_thing_is_done(in_loop, tmp_path):
 
 @pytest.mark.parametrize("is_shown", [True, False])
 def test_a_new_name_is_listed_however_long_the_disk_takes(in_loop, tmp_path, monkeypatch, is_shown):
-    stay_the_writer = Ledger._stay_the_writer
+    stay_the_writer = JournalQueue._retake_lock
 
     async def slowly(ledger):
         await asyncio.sleep(0.2)
@@ -198,7 +198,7 @@ def test_a_new_name_is_listed_however_long_the_disk_takes(in_loop, tmp_path, mon
         if not is_shown:
             bridge.library.new()
             await bridge.idle()
-        monkeypatch.setattr(Ledger, "_stay_the_writer", slowly)
+        monkeypatch.setattr(JournalQueue, "_retake_lock", slowly)
         listed = Heard(bridge.library.listed)
         bridge.library.rename(id_, "Mine")
         await bridge.idle()
@@ -234,11 +234,11 @@ def test_drafts_belong_to_their_conversation(in_loop, tmp_path):
         id_ = await say(bridge, "Hello")
         spoken = bridge.library.current
         taken = await bridge.pictures.take(data.getvalue(), "red.png")
-        await bridge.library.drafts.keep(spoken, KeptDraft("half a", [(taken, "red.png")], (NOTES,), (OUTSIDE,)))
+        await bridge.library.drafts.keep(spoken, ComposerDraft("half a", [(taken, "red.png")], (NOTES,), (OUTSIDE,)))
         bridge.library.new()
         fresh = bridge.library.current
-        assert await bridge.library.drafts.load(fresh) == KeptDraft("", [])
-        await bridge.library.drafts.keep(fresh, KeptDraft("something new", []))
+        assert await bridge.library.drafts.load(fresh) == ComposerDraft("", [])
+        await bridge.library.drafts.keep(fresh, ComposerDraft("something new", []))
         bridge.library.open(id_)
         await bridge.idle()
         draft = await bridge.library.drafts.load(bridge.library.current)
@@ -248,12 +248,14 @@ def test_drafts_belong_to_their_conversation(in_loop, tmp_path):
         # A picture whose file is gone is left out.
         for path in (tmp_path / "pictures").rglob("*.png"):
             path.unlink()
-        assert await bridge.library.drafts.load(bridge.library.current) == KeptDraft("half a", [], (NOTES,), (OUTSIDE,))
+        assert await bridge.library.drafts.load(bridge.library.current) == ComposerDraft(
+            "half a", [], (NOTES,), (OUTSIDE,)
+        )
         # Sent: its own is gone, and that of a new one is none of its business.
-        await bridge.library.drafts.keep(bridge.library.current, KeptDraft("", []))
-        assert await bridge.library.drafts.load(bridge.library.current) == KeptDraft("", [])
+        await bridge.library.drafts.keep(bridge.library.current, ComposerDraft("", []))
+        assert await bridge.library.drafts.load(bridge.library.current) == ComposerDraft("", [])
         bridge.library.new()
-        assert await bridge.library.drafts.load(bridge.library.current) == KeptDraft("something new", [])
+        assert await bridge.library.drafts.load(bridge.library.current) == ComposerDraft("something new", [])
 
     run(in_loop, tmp_path, work, Turn())
 
@@ -315,7 +317,7 @@ def test_what_its_process_died_in_is_gone_on_with_when_it_is_opened(in_loop, tmp
         conversation.send(Message.user("p"))
         await until(conversation.approvals.waiting)
         (waiting,) = conversation.approvals.waiting()
-        await before.engine._sessions[conversation.id]._writer.settle()
+        await before.engine._sessions[conversation.id]._writer.flush()
         await before.engine.store.snapshot(tmp_path / "after" / DATABASE_NAME)
         id_ = conversation.id
         await before.close()
@@ -373,8 +375,8 @@ def test_a_call_that_a_dead_process_left_waiting_is_told_until_its_conversation_
         await bridge.engine.store.append_journal(id_, envelopes)
         bridge.library.new()
         del bridge.engine._sessions[id_]
-        left = Heard(bridge.library.left_waiting)
-        bridge.library.find_left_open()
+        left = Heard(bridge.library.approval_left_open)
+        bridge.library.find_interrupted()
         await bridge.idle()
         assert left == [(id_, True)]
         bridge.library.open(id_)

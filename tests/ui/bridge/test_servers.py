@@ -79,7 +79,7 @@ def test_without_a_keyring_the_person_may_choose_memory(in_loop, tmp_path):
             states, _ = await states_of(bridge, bridge.servers.connect_endpoint, *given, session_only=True)
             assert states[-1] == ("mine", "ok")
             assert keys_seen(server) == {"Bearer sk-right"}
-            assert await bridge.servers.kept.held_keys() == ("mine",)
+            assert await bridge.servers.kept.servers_with_keys() == ("mine",)
 
     run(in_loop, tmp_path, work)
 
@@ -122,9 +122,9 @@ def test_another_key_chooses_no_model_and_connects_nothing(in_loop, tmp_path, mo
                 bridge.engine.preferences.model_copy(update={"providers": providers})
             )
             connected, changed = Heard(bridge.servers.connected), Heard(bridge.servers.endpoints_changed)
-            keep = bridge.engine.connections.keep_key
+            keep = bridge.engine.connections.save_key
             in_memory = functools.partial(keep, session_only=True)
-            monkeypatch.setattr(bridge.engine.connections, "keep_key", lambda id_, key, **_: in_memory(id_, key))
+            monkeypatch.setattr(bridge.engine.connections, "save_key", lambda id_, key, **_: in_memory(id_, key))
             states, _ = await states_of(bridge, bridge.servers.replace_key, "one", SecretStr("sk-new"))
             assert states == [("one", "busy"), ("one", "ok")]
             assert keys_seen(one) == {"Bearer sk-new"}
@@ -146,7 +146,7 @@ def test_another_key_can_stay_in_memory(in_loop, tmp_path):
             assert states == [("one", "busy"), ("one", "no_keyring")]
             states, _ = await states_of(bridge, bridge.servers.replace_key, *given, session_only=True)
             assert states == [("one", "busy"), ("one", "ok")]
-            assert await bridge.servers.kept.held_keys() == ("one",)
+            assert await bridge.servers.kept.servers_with_keys() == ("one",)
             bridge.servers.test("one")
             await bridge.idle()
             assert "Bearer sk-new" in keys_seen(server)

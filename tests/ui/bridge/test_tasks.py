@@ -3,14 +3,14 @@
 import asyncio
 
 from desktop_agent.vocabulary.errors import WrongUse
-from ui.bridge.tasks import Tasks
+from ui.bridge.tasks import BackgroundTasks
 
 
 def test_errors_reach_who_asked_for_them(in_loop, caplog):
     errors = []
 
     async def work():
-        tasks = Tasks(errors.append)
+        tasks = BackgroundTasks(errors.append)
 
         async def wrong():
             raise WrongUse("not like that")
@@ -38,7 +38,7 @@ def test_close_cancels_what_runs_and_what_that_starts(in_loop):
     errors, ended = [], []
 
     async def work():
-        tasks = Tasks(errors.append)
+        tasks = BackgroundTasks(errors.append)
 
         async def last():
             try:
@@ -68,7 +68,7 @@ def test_work_that_is_closed_before_it_began_complains_about_nothing(in_loop):
     began = []
 
     async def work():
-        tasks = Tasks(began.append)
+        tasks = BackgroundTasks(began.append)
 
         async def late():
             began.append("late")

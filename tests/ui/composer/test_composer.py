@@ -10,11 +10,11 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QPlainTextEdit, QToolButton, QWidget
 
-from desktop_agent.conversation.picture_intake import take
+from desktop_agent.conversation.picture_intake import import_picture_async
 from ui.composer.attachment_chip import AttachmentChip
 from ui.composer.composer import Composer
-from ui.composer.message_editor import LONGEST_TEXT
-from ui.composer.offers.attached import PictureOf, WordsOf
+from ui.composer.message_editor import MAX_TEXT_LENGTH
+from ui.composer.offers.attached import PromptSource, ServerPicture
 from ui.composer.offers.chip_row import PastedText
 from ui.composer.pictures import PendingPicture, estimated_tokens
 from ui.look.theme import ThemeSource
@@ -38,7 +38,7 @@ def run(qapp):
 
 
 class Driver:
-    def __init__(self, qtbot, intake=take):
+    def __init__(self, qtbot, intake=import_picture_async):
         self.bot = qtbot
         self.composer = Composer(ThemeSource(), intake)
         self.composer.resize(600, 200)
@@ -78,7 +78,7 @@ class Driver:
         self.editor.paste()
 
     async def ready(self):
-        held = [each.task for each in self.composer.attachments._held if each.task is not None]
+        held = [each.task for each in self.composer.attachments._entries if each.task is not None]
         if held:
             await asyncio.wait(held)
 
@@ -224,7 +224,7 @@ def test_text_is_pasted_even_beside_a_picture(driver):
 
 def test_a_huge_text_becomes_an_attachment_and_nothing_is_lost(driver):
     driver.type("Look: ")
-    huge = "line of text\n" * (LONGEST_TEXT // 10)
+    huge = "line of text\n" * (MAX_TEXT_LENGTH // 10)
     driver.paste(with_text(huge))
     assert list(driver.chips) == ["Pasted text, 1.3 MB"]
     assert driver.editor.toPlainText() == "Look: "
@@ -240,7 +240,7 @@ def test_one_endless_line_becomes_an_attachment_too(driver):
 
 
 def test_a_long_draft_comes_back_whole(driver):
-    text = "y" * (LONGEST_TEXT + 1)
+    text = "y" * (MAX_TEXT_LENGTH + 1)
     driver.composer.set_draft(text)
     assert driver.composer.draft() == ("", [PastedText(text)])
     assert driver.editor.toPlainText() == ""
@@ -359,7 +359,7 @@ def test_removing_a_picture_on_its_way_forgets_it(qtbot, run):
     async def steps():
         driver.editor.picture_given.emit(png())
         await arrived.wait()
-        task = driver.composer.attachments._held[0].task
+        task = driver.composer.attachments._entries[0].task
         driver.bot.keyClick(driver.chips["Attached image: Pasted image"], Qt.Key.Key_Backspace)
         await asyncio.wait([task])
         assert task.cancelled()
@@ -370,12 +370,12 @@ def test_removing_a_picture_on_its_way_forgets_it(qtbot, run):
 
 def test_a_blind_model_is_named_before_sending(driver, run):
     async def steps():
-        driver.composer.set_can_see(False)
+        driver.composer.set_supports_images(False)
         assert "cannot see" not in driver.words
         driver.editor.picture_given.emit(png())
         assert "This model cannot see images." in driver.words
         await driver.ready()
-        driver.composer.set_can_see(None)
+        driver.composer.set_supports_images(None)
         assert "cannot see" not in driver.words
 
     run(steps())
@@ -383,7 +383,7 @@ def test_a_blind_model_is_named_before_sending(driver, run):
 
 def test_a_draft_comes_back_with_its_pictures(driver, run):
     async def steps():
-        picture = PendingPicture("old.png", await take(png(800, 600), "old.png"))
+        picture = PendingPicture("old.png", await import_picture_async(png(800, 600), "old.png"))
         driver.composer.set_draft("half a", [picture])
         await driver.ready()
         assert driver.composer.draft() == ("half a", [picture])
@@ -438,7 +438,7 @@ def test_a_failing_intake_does_not_keep_the_message_from_being_sent(qtbot, run):
     async def steps():
         driver.type("still here")
         driver.editor.picture_given.emit(png())
-        task = driver.composer.attachments._held[0].task
+        task = driver.composer.attachments._entries[0].task
         with pytest.raises(MemoryError):
             await task
         driver.key(Qt.Key.Key_Return)
@@ -455,7 +455,7 @@ def test_what_was_not_delivered_stands_where_nothing_stood(driver):
 
 
 def test_nothing_that_is_being_written_is_lost_to_what_was_not_delivered(run, driver, tmp_path):
-    taken = run(take(png(), "a.png"))
+    taken = run(import_picture_async(png(), "a.png"))
 
     async def steps():
         driver.type("written")
@@ -473,13 +473,13 @@ def test_nothing_that_is_being_written_is_lost_to_what_was_not_delivered(run, dr
 
 def test_what_is_too_long_for_the_editor_comes_back_beside_it(driver):
     driver.type("written")
-    long = "x" * (LONGEST_TEXT + 1)
+    long = "x" * (MAX_TEXT_LENGTH + 1)
     driver.composer.give_back(long)
     assert driver.editor.toPlainText() == "written"
     assert driver.composer.draft() == ("written", [PastedText(long)])
 
 
-SERVERS_WORDS = WordsOf("Tickets", "tickets")
+SERVERS_WORDS = PromptSource("Tickets", "tickets")
 
 
 def deleted(editor):
@@ -514,7 +514,7 @@ def test_whose_words_they_were_is_forgotten_with_them(replaced, driver):
 def slow_intake(may_begin):
     async def intake(data, name):
         await may_begin.wait()
-        return await take(data, name)
+        return await import_picture_async(data, name)
 
     return intake
 
@@ -542,7 +542,7 @@ def test_enter_while_a_picture_is_prepared_sends_when_it_is_ready(qtbot, run):
 @pytest.mark.parametrize("way", ["taken off", "damaged", "in part"])
 def test_nothing_is_sent_without_what_it_was_to_be_sent_with_also_where_other_things_came(qtbot, run, way):
     async def pieces():
-        return [PictureOf("files", "broken.png", b"no picture"), PictureOf("files", "red.png", png())]
+        return [ServerPicture("files", "broken.png", b"no picture"), ServerPicture("files", "red.png", png())]
 
     async def work():
         may_begin = asyncio.Event()
@@ -550,7 +550,7 @@ def test_nothing_is_sent_without_what_it_was_to_be_sent_with_also_where_other_th
         attachments = driver.composer.attachments
         driver.editor.setPlainText("Look")
         if way == "in part":
-            attachments.add_fetching([attachments.fetching_of("pictures", pieces)])
+            attachments.add_fetches([attachments.create_fetch("pictures", pieces)])
         else:
             attachments.add_pasted(png() if way != "damaged" else b"no picture")
             attachments.add_pasted(png())
@@ -560,12 +560,12 @@ def test_nothing_is_sent_without_what_it_was_to_be_sent_with_also_where_other_th
         if way != "in part":
             attachments.add_text("beside it")
         may_begin.set()
-        await attachments.settled()
+        await attachments.wait_until_ready()
         QApplication.sendPostedEvents()
         assert driver.sent == []
         assert driver.editor.toPlainText() == "Look"
         # What came is drawn small too.
-        await asyncio.gather(*(each.task for each in attachments._held if each.task is not None))
+        await asyncio.gather(*(each.task for each in attachments._entries if each.task is not None))
 
     run(work())
 
@@ -587,9 +587,9 @@ def test_what_is_to_be_sent_when_it_is_ready_can_be_taken_back(qtbot, run, way):
         elif way == "taken off":
             QTest.keyClick(attachments.chips[0], Qt.Key.Key_Delete)
         elif way == "another conversation":
-            driver.composer.leave()
+            driver.composer.leave_conversation()
         may_begin.set()
-        await attachments.settled()
+        await attachments.wait_until_ready()
         QApplication.sendPostedEvents()
         assert driver.sent == []
         assert "Look" in driver.editor.toPlainText()

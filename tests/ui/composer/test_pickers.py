@@ -13,7 +13,7 @@ from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, Price
 from ui.composer.model_picker import ModelPicker
 from ui.composer.model_rows import model_rows
 from ui.composer.workspace_picker import WorkspacePicker
-from ui.look.parts.found_rows import FoundRows
+from ui.look.parts.found_rows import ResultModel
 from ui.look.rows import RowRole
 from ui.look.theme import ThemeSource
 
@@ -151,14 +151,14 @@ def test_price_and_retirement_are_said(qtbot):
         ModelInfo("soon", None, able, price, date(2999, 11, 30)),
         ModelInfo("gone", None, Capabilities(), Price(input=3), date(2001, 1, 2)),
     )
-    rows = FoundRows()
+    rows = ResultModel()
     rows.show_rows(model_rows([Group(LOCAL_SERVERS[0], models)], "", ("ollama", "soon")))
     soon, gone = rows.index(1), rows.index(2)
     facts = ["200k", "images", "tools", "reasoning", "$3 / $0.075", "retires 2999-11-30"]
-    assert soon.data(RowRole.UNDER) == " · ".join(facts)
+    assert soon.data(RowRole.SUBTITLE) == " · ".join(facts)
     assert soon.data(Qt.ItemDataRole.AccessibleTextRole) == ", ".join(["soon", *facts, "✓"])
     assert "A million tokens cost $3 in and $0.075 out" in soon.data(Qt.ItemDataRole.ToolTipRole)
-    assert gone.data(RowRole.UNDER) == "retired 2001-01-02"
+    assert gone.data(RowRole.SUBTITLE) == "retired 2001-01-02"
     assert (soon.data(RowRole.FADED), gone.data(RowRole.FADED)) == (False, True)
     assert rows.next_choosable(1, 1) == 2
 

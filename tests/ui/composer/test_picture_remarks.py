@@ -2,19 +2,19 @@
 
 import pytest
 
-from desktop_agent.conversation.picture_intake import TakenPicture
-from desktop_agent.vocabulary.images import WITHOUT_GIF
-from desktop_agent.vocabulary.requests import PictureLimits
-from ui.composer.picture_remarks import picture_remarks
+from desktop_agent.conversation.picture_intake import ImportedPicture
+from desktop_agent.vocabulary.images import MEDIA_TYPES_WITHOUT_GIF
+from desktop_agent.vocabulary.requests import ImageLimits
+from ui.composer.picture_remarks import picture_notices
 from ui.composer.pictures import PendingPicture
 
 
 def picture(name="a", width=800, height=600, size=1000, media_type="image/png"):
-    return PendingPicture(name, TakenPicture(b"x" * size, media_type, width, height))
+    return PendingPicture(name, ImportedPicture(b"x" * size, media_type, width, height))
 
 
 def remarks(*pictures, can_see=True, **limits):
-    return picture_remarks(pictures, PictureLimits(**limits), can_see=can_see)
+    return picture_notices(pictures, ImageLimits(**limits), can_see=can_see)
 
 
 def test_nothing_is_said_where_all_goes_as_it_is():
@@ -31,7 +31,7 @@ def test_a_model_that_cannot_see_is_all_there_is_to_say():
 @pytest.mark.parametrize(
     ("given", "limits", "words"),
     [
-        ({"media_type": "image/gif"}, {"media_types": WITHOUT_GIF}, "does not read GIF"),
+        ({"media_type": "image/gif"}, {"media_types": MEDIA_TYPES_WITHOUT_GIF}, "does not read GIF"),
         ({"size": 2001}, {"max_bytes": 2000}, "at most 2 KB"),
         ({"width": 1569}, {"useful_edge": 1568}, "“a” is scaled down: this model sees at most 1,568 pixels a side."),
         ({"height": 2001}, {"max_edge": 2000, "useful_edge": 4000}, "at most 2,000 pixels"),

@@ -12,8 +12,8 @@ from desktop_agent.vocabulary.requests import (
     ReasoningDisabled,
     ReasoningEffort,
 )
-from ui.composer.reasoning_choices import choices_for, lacks
-from ui.composer.reasoning_switch import ReasoningSwitch
+from ui.composer.reasoning_choices import is_unsupported, reasoning_choices
+from ui.composer.reasoning_switch import ReasoningPicker
 from ui.look.theme import ThemeSource
 
 MAX = ReasoningEffort(level="max")
@@ -30,15 +30,15 @@ BUDGETS = Capabilities(
 
 
 def words(able, current=None):
-    return [each.text for each in choices_for(able, current)]
+    return [each.text for each in reasoning_choices(able, current)]
 
 
 def test_the_choices_are_those_of_the_model():
     assert words(ALL) == ["Default", "Off", "Between tools", "Low", "High", "Very high", "Maximum", "Adaptive"]
     assert words(FORCED) == ["Default", "Minimal", "Medium"]
     assert words(BUDGETS) == ["Default", "Off", "Up to 2,048 tokens", "Up to 8,192 tokens", "Up to 16,384 tokens"]
-    assert [each.hint for each in choices_for(ALL, None)][:2] == ["High", ""]
-    assert choices_for(BUDGETS, None)[0].hint == "Off"
+    assert [each.hint for each in reasoning_choices(ALL, None)][:2] == ["High", ""]
+    assert reasoning_choices(BUDGETS, None)[0].hint == "Off"
 
 
 def test_nothing_is_offered_where_nothing_can_be_chosen():
@@ -50,7 +50,7 @@ def test_nothing_is_offered_where_nothing_can_be_chosen():
 def test_of_an_unknown_model_the_usual_is_offered(able):
     assert words(able) == ["Default", "Off", "Low", "Medium", "High"]
     assert words(able, MAX) == ["Default", "Off", "Low", "Medium", "High", "Maximum"]
-    assert not lacks(able, MAX)
+    assert not is_unsupported(able, MAX)
 
 
 @pytest.mark.parametrize(
@@ -70,12 +70,12 @@ def test_of_an_unknown_model_the_usual_is_offered(able):
     ],
 )
 def test_what_a_model_lacks(able, choice, lacking):
-    assert lacks(able, choice) is lacking
+    assert is_unsupported(able, choice) is lacking
 
 
 @pytest.fixture
 def switch(qtbot):
-    made = ReasoningSwitch(ThemeSource())
+    made = ReasoningPicker(ThemeSource())
     qtbot.addWidget(made)
     made.show_choices(ALL, MAX)
     made.resize(made.sizeHint())

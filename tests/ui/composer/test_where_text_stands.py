@@ -4,9 +4,9 @@ import pytest
 from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QLabel
 
-from desktop_agent.conversation.picture_intake import take
+from desktop_agent.conversation.picture_intake import import_picture_async
 from ui.composer.composer import Composer
-from ui.look.theme import Reading, ThemeSource
+from ui.look.theme import ReadingStyle, ThemeSource
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def themes(qapp):
 
 @pytest.fixture
 def composer(themes, qtbot):
-    made = Composer(themes, take)
+    made = Composer(themes, import_picture_async)
     qtbot.addWidget(made)
     made.resize(600, 400)
     made.show()
@@ -25,7 +25,7 @@ def composer(themes, qtbot):
 
 @pytest.mark.parametrize("is_compact", [False, True])
 def test_only_whole_lines_are_seen_wherever_it_is_scrolled(themes, composer, is_compact):
-    themes.read_as(Reading(is_compact=is_compact))
+    themes.set_reading_style(ReadingStyle(is_compact=is_compact))
     editor = composer.editor
     editor.setPlainText("\n".join(f"Line {number}" for number in range(40)))
     line = round(editor.blockBoundingRect(editor.document().firstBlock()).height())

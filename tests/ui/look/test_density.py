@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 import pytest
 from PySide6.QtWidgets import QListView
 
-from desktop_agent.conversation.picture_intake import take
+from desktop_agent.conversation.picture_intake import import_picture_async
 from ui.composer.composer import Composer
-from ui.look.theme import Reading, ThemeSource
+from ui.look.theme import ReadingStyle, ThemeSource
 from ui.sidebar.conversation_list import ConversationList
 
 
@@ -27,8 +27,8 @@ def themes(qapp):
 def measured(themes, measure):
     """Comfortable, compact, and comfortable again."""
     found = [measure()]
-    for reading in (Reading(is_compact=True), Reading()):
-        themes.read_as(reading)
+    for reading in (ReadingStyle(is_compact=True), ReadingStyle()):
+        themes.set_reading_style(reading)
         found.append(measure())
     return found
 
@@ -51,7 +51,7 @@ def test_the_sidebar(themes, qtbot):
 
 
 def test_the_composer(themes, qtbot):
-    composer = Composer(themes, take)
+    composer = Composer(themes, import_picture_async)
     qtbot.addWidget(composer)
     composer.show()
     editor = composer.editor

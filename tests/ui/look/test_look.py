@@ -9,15 +9,15 @@ from PySide6.QtWidgets import QLabel, QStyle, QStyleOptionComboBox
 
 import resources
 from desktop_agent.vocabulary.errors import Sentence
-from ui.look.controls import ChoiceBox, ElidedLabel, IconButton, button, label
-from ui.look.fonts import mono_font, points
+from ui.look.controls import ComboBox, ElidedLabel, IconButton, button, label
+from ui.look.fonts import mono_font, point_size
 from ui.look.icons import icon, pixmap
-from ui.look.key_field import KeyField
+from ui.look.key_field import ApiKeyField
 from ui.look.palette import palette_for
-from ui.look.scheme import STRONG_DARK, STRONG_LIGHT, SchemeFollower, theme_for
-from ui.look.sentences import literal, plain_tip, shown_keys, size_in_words, spoken
-from ui.look.state_line import State, StateLine
-from ui.look.style import Style, chosen_ground, mixed, style_sheet
+from ui.look.scheme import STRONG_DARK, STRONG_LIGHT, ColourSchemeFollower, theme_for
+from ui.look.sentences import escape_mnemonics, format_bytes, native_shortcut, plain_tooltip, translate_sentence
+from ui.look.state_line import Status, StatusLine
+from ui.look.style import ThemeApplier, mix_colours, selected_background, style_sheet
 from ui.look.theme import DARK, LIGHT, ThemeSource
 
 THEMES = (LIGHT, DARK, STRONG_LIGHT, STRONG_DARK)
@@ -53,7 +53,7 @@ def test_text_can_be_read_on_every_ground(theme):
         ("success", "success_background"),
     ]
     poor = {pair: contrast(*(getattr(theme, name) for name in pair)) for pair in pairs}
-    poor["text", "chosen row"] = contrast(theme.text, chosen_ground(theme))
+    poor["text", "chosen row"] = contrast(theme.text, selected_background(theme))
     assert {pair: value for pair, value in poor.items() if value < 4.5} == {}
 
 
@@ -94,18 +94,18 @@ def test_the_style_sheet_is_whole(theme):
 
 
 def test_zoom_scales_text_and_room():
-    assert points(LIGHT, 200) == 2 * points(LIGHT, 100)
+    assert point_size(LIGHT, 200) == 2 * point_size(LIGHT, 100)
     assert "min-height: 40px" in style_sheet(LIGHT, 200)
 
 
 def test_mixed_colours():
-    assert mixed("#000000", "#ffffff", 0.5) == "#808080"
-    assert mixed("#102030", "#ffffff", 0) == "#102030"
+    assert mix_colours("#000000", "#ffffff", 0.5) == "#808080"
+    assert mix_colours("#102030", "#ffffff", 0) == "#102030"
 
 
 def test_style_follows_the_source(qapp):
     themes = ThemeSource(LIGHT)
-    style = Style(qapp, themes)
+    style = ThemeApplier(qapp, themes)
     try:
         themes.use(DARK, 100)
         assert qapp.palette().window().color() == QColor(DARK.window)
@@ -130,7 +130,7 @@ def test_strong_contrast_has_its_own_themes():
 def test_the_system_scheme_is_followed_until_the_person_chooses(qapp):
     themes = ThemeSource(LIGHT)
     hints = QGuiApplication.styleHints()
-    follower = SchemeFollower(themes, hints)
+    follower = ColourSchemeFollower(themes, hints)
     try:
         hints.setColorScheme(Qt.ColorScheme.Dark)
         hints.colorSchemeChanged.emit(hints.colorScheme())
@@ -152,15 +152,15 @@ def test_code_is_in_a_fixed_pitch_font(qapp):
 
 
 def test_sentences_are_filled_in():
-    assert spoken(Sentence("{name} is {what}.", {"name": "A", "what": "{odd}"})) == "A is {odd}."
-    assert spoken(Sentence("As it {stands}")) == "As it {stands}"
+    assert translate_sentence(Sentence("{name} is {what}.", {"name": "A", "what": "{odd}"})) == "A is {odd}."
+    assert translate_sentence(Sentence("As it {stands}")) == "As it {stands}"
 
 
 def test_text_from_outside_is_harmless(qtbot):
-    assert literal("R&D") == "R&&D"
-    assert plain_tip("Attach image (Ctrl+Shift+A)") == "Attach image (Ctrl+Shift+A)"
-    assert plain_tip("word " * 40).startswith("<qt>"), "Qt wraps it only then"
-    assert plain_tip('<img src="http://x/y">') == "<qt>&lt;img src=&quot;http://x/y&quot;&gt;</qt>"
+    assert escape_mnemonics("R&D") == "R&&D"
+    assert plain_tooltip("Attach image (Ctrl+Shift+A)") == "Attach image (Ctrl+Shift+A)"
+    assert plain_tooltip("word " * 40).startswith("<qt>"), "Qt wraps it only then"
+    assert plain_tooltip('<img src="http://x/y">') == "<qt>&lt;img src=&quot;http://x/y&quot;&gt;</qt>"
     made = label("<b>bold</b>")
     qtbot.addWidget(made)
     assert made.textFormat() == Qt.TextFormat.PlainText
@@ -171,7 +171,7 @@ def test_text_from_outside_is_harmless(qtbot):
     [(0, "0 bytes"), (999, "999 bytes"), (2_400, "2.4 KB"), (50_000_000, "50 MB"), (999_900, "1 MB"), (2e9, "2 GB")],
 )
 def test_sizes_in_words(size, words):
-    assert size_in_words(int(size)) == words
+    assert format_bytes(int(size)) == words
 
 
 def test_a_button_has_a_name_and_no_enter(qtbot):
@@ -204,29 +204,29 @@ def test_an_elided_label_keeps_all_of_its_text(qtbot):
 
 
 def test_a_state_line_speaks(qtbot):
-    line = StateLine(ThemeSource())
+    line = StatusLine(ThemeSource())
     qtbot.addWidget(line)
     assert line.isHidden()
-    line.show_state(State.ERROR, Sentence("{a} failed.", {"a": "It"}), Sentence("Try again."))
+    line.show_state(Status.ERROR, Sentence("{a} failed.", {"a": "It"}), Sentence("Try again."))
     assert line.text == "It failed. Try again."
     assert not line.isHidden()
-    line.show_state(State.IDLE)
+    line.show_state(Status.IDLE)
     assert line.isHidden()
 
 
 def test_a_pasted_key_is_handed_on_once(qtbot):
-    field = KeyField("Key", "Paste")
+    field = ApiKeyField("Key", "Paste")
     qtbot.addWidget(field)
     QGuiApplication.clipboard().setText("  sk-0123456789abcdef \n")
     with qtbot.waitSignal(field.key_entered) as given:
         field.paste()
     assert isinstance(given.args[0], SecretStr)
     assert given.args[0].get_secret_value() == "sk-0123456789abcdef"
-    assert field.echoMode() == KeyField.EchoMode.Password
+    assert field.echoMode() == ApiKeyField.EchoMode.Password
 
 
 def test_a_typed_key_waits_for_enter(qtbot):
-    field = KeyField("Key", "Paste")
+    field = ApiKeyField("Key", "Paste")
     qtbot.addWidget(field)
     with qtbot.assertNotEmitted(field.key_entered, wait=20):
         qtbot.keyClicks(field, "abc")
@@ -235,7 +235,7 @@ def test_a_typed_key_waits_for_enter(qtbot):
 
 
 def test_keys_are_shown_as_they_are_called():
-    assert [shown_keys(each) for each in ("Ctrl+Return", "Ctrl+Enter", "Return", "Esc")] == [
+    assert [native_shortcut(each) for each in ("Ctrl+Return", "Ctrl+Enter", "Return", "Esc")] == [
         "Ctrl+Enter",
         "Ctrl+Enter",
         "Enter",
@@ -244,7 +244,7 @@ def test_keys_are_shown_as_they_are_called():
 
 
 def test_the_list_of_a_choice_is_a_list_with_rows_of_the_sheet(qtbot):
-    box = ChoiceBox()
+    box = ComboBox()
     box.setStyleSheet(style_sheet(ThemeSource().theme))
     qtbot.addWidget(box)
     box.addItems(["System", "Light", "Dark"])

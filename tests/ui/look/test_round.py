@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QLabel, QRadioButton, QScrollBar, QStyle, QStyleOptionButton, QStyleOptionSlider, QWidget
 
-from ui.look.style import apply_look
+from ui.look.style import apply_theme
 from ui.look.theme import ThemeSource
 
 ZOOMS = (50, 67, 75, 80, 90, 100, 110, 125, 133, 150, 175, 200, 250, 300)
@@ -15,7 +15,7 @@ def page(request, qtbot, qapp):
     """What the controls stand on: a window of its own would have its ground from edge to edge."""
     font, palette, themes = qapp.font(), qapp.palette(), ThemeSource()
     themes.use(themes.theme, request.param)
-    apply_look(qapp, themes)
+    apply_theme(qapp, themes)
     made = QWidget()
     qtbot.addWidget(made)
     yield made

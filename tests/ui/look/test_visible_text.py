@@ -2,14 +2,14 @@ import unicodedata
 
 import pytest
 
-from ui.look.visible_text import by_number, with_hidden_shown
+from ui.look.visible_text import code_point_text, show_hidden
 
 
 def test_controls_and_formats_are_written_out():
     formats = {"Cc", "Cf", "Cs", "Zl", "Zp"}
     hidden = {code for code in range(0x110000) if unicodedata.category(chr(code)) in formats} - {9, 10}
     assert len(hidden) > 2000
-    assert [hex(code) for code in hidden if with_hidden_shown(chr(code)) != by_number(chr(code))] == []
+    assert [hex(code) for code in hidden if show_hidden(chr(code)) != code_point_text(chr(code))] == []
 
 
 @pytest.mark.parametrize(
@@ -29,4 +29,4 @@ def test_controls_and_formats_are_written_out():
     ],
 )
 def test_hidden_characters_are_seen(text, shown):
-    assert with_hidden_shown(text) == shown
+    assert show_hidden(text) == shown

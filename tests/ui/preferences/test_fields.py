@@ -4,12 +4,12 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QLineEdit, QSpinBox
 
-from ui.look.style import apply_look
+from ui.look.style import apply_theme
 from ui.look.theme import ThemeSource
-from ui.preferences.checked_fields import CheckedForm
+from ui.preferences.checked_fields import ValidatedForm
 
 
-class Form(CheckedForm):
+class Form(ValidatedForm):
     def __init__(self):
         super().__init__()
         self.text, self.menu, self.few, self.many = QLineEdit("||||"), QComboBox(), QSpinBox(), QDoubleSpinBox()
@@ -25,7 +25,7 @@ class Form(CheckedForm):
 def form(request, qtbot, qapp):
     font, palette, themes = qapp.font(), qapp.palette(), ThemeSource()
     themes.use(themes.theme, request.param)
-    apply_look(qapp, themes)
+    apply_theme(qapp, themes)
     made = Form()
     made.resize(900, 600)
     qtbot.addWidget(made)

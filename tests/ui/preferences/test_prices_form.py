@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QTableView
 
 from desktop_agent.vocabulary.requests import Price
 from ui.look.theme import ThemeSource
-from ui.preferences.price_rows import number_in
+from ui.preferences.price_rows import parse_price
 from ui.preferences.prices_form import PricesForm
 
 
@@ -46,7 +46,7 @@ class Driver:
             for row in range(model.rowCount())
         ]
 
-    def go_to(self, row, column):
+    def select_conversation(self, row, column):
         self.table.setFocus()
         self.table.setCurrentIndex(self.table.model().index(row, column))
 
@@ -79,7 +79,7 @@ def test_each_model_has_a_row_that_can_be_heard(driver):
 
 
 def test_a_number_is_changed_by_keyboard(driver):
-    driver.go_to(0, 3)
+    driver.select_conversation(0, 3)
     driver.type_in("$20,5")
     assert driver.changes == [("anthropic", "large", Price(output=20.5))]
     driver.form.show_models((replace(MODELS[0], price=Price(output=20.5), is_own=True), MODELS[1]))
@@ -89,14 +89,14 @@ def test_a_number_is_changed_by_keyboard(driver):
 
 @pytest.mark.parametrize("typed", ["free", "-1", "nan", "inf", "3", ""])
 def test_what_is_no_new_number_changes_nothing(driver, typed):
-    driver.go_to(0, 2)
+    driver.select_conversation(0, 2)
     driver.type_in(typed or " ")
     assert driver.changes == []
     assert driver.cells()[0][2] == "3"
 
 
 def test_names_cannot_be_changed(driver):
-    driver.go_to(0, 1)
+    driver.select_conversation(0, 1)
     driver.bot.keyClick(driver.table, Qt.Key.Key_F2)
     assert driver.table.viewport().findChild(QLineEdit) is None
 
@@ -104,9 +104,9 @@ def test_names_cannot_be_changed(driver):
 def test_a_row_goes_back_to_what_is_shipped(driver):
     reset = driver.button("Reset the price to what is shipped")
     assert not reset.isEnabled()
-    driver.go_to(0, 2)
+    driver.select_conversation(0, 2)
     assert not reset.isEnabled()
-    driver.go_to(1, 2)
+    driver.select_conversation(1, 2)
     driver.bot.mouseClick(reset, Qt.MouseButton.LeftButton)
     assert driver.changes == [("stranger", "small", None)]
 
@@ -117,7 +117,7 @@ def test_the_filter_finds_servers_and_models(driver):
         field.setText(typed)
         assert [row[1] for row in driver.cells()] == found
     field.setText("stud")
-    driver.go_to(0, 4)
+    driver.select_conversation(0, 4)
     driver.type_in("1")
     assert driver.changes == [("stranger", "small", Price(cache_read=1))]
 
@@ -129,4 +129,4 @@ def test_an_empty_table_says_why(driver):
 
 
 def test_numbers_as_people_type_them():
-    assert [number_in(each) for each in ("3", " $0,075 ", "1e3", "", "3 dollars")] == [3, 0.075, 1000, None, None]
+    assert [parse_price(each) for each in ("3", " $0,075 ", "1e3", "", "3 dollars")] == [3, 0.075, 1000, None, None]

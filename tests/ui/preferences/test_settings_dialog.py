@@ -16,14 +16,14 @@ from PySide6.QtWidgets import (
 
 from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS
 from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.preferences import Preferences, Providers
+from desktop_agent.vocabulary.preferences import Preferences, ProviderPreferences
 from ui.look.theme import ThemeSource
 from ui.preferences.field_controls import control_for
-from ui.preferences.settings_dialog import OWN_PAGES, SettingsDialog
+from ui.preferences.settings_dialog import CUSTOM_PAGES, SettingsDialog
 
 RULES = ("Rules", "Decisions")
 OPENAI = next(each for each in CLOUD_PROVIDERS if each.id == "openai")
-WITH_SERVERS = Preferences(providers=Providers(endpoints=(LOCAL_SERVERS[0], OPENAI)))
+WITH_SERVERS = Preferences(providers=ProviderPreferences(endpoints=(LOCAL_SERVERS[0], OPENAI)))
 
 
 class Driver:
@@ -101,7 +101,7 @@ def test_what_a_page_without_decisions_says_stands_at_its_top(driver):
 
 def test_every_declared_preference_has_a_control_with_its_words(driver):
     for section_name, section in Preferences():
-        if section_name in OWN_PAGES:
+        if section_name in CUSTOM_PAGES:
             continue
         for field in type(section).model_fields.values():
             controls = [
@@ -193,7 +193,7 @@ def test_a_preference_without_a_control_is_an_error():
 
 def test_servers_say_where_their_keys_are(driver):
     driver.dialog.turn_to("providers")
-    driver.dialog.set_key_backend("Secret Service")
+    driver.dialog.set_keyring("Secret Service")
     driver.dialog.set_keys(["openai"])
     assert "Keys are held by: Secret Service" in driver.words
     assert [words for words in driver.words if words in {"Key held", "No key"}] == ["No key", "Key held"]
@@ -250,7 +250,7 @@ class TestEditing:
     @pytest.fixture
     def driver(self, qtbot):
         driver = Driver(qtbot)
-        driver.dialog.turn_to("providers")
+        driver.dialog.show_page("providers")
         driver.dialog.set_keys(["openai"])
         driver.click("Edit OpenAI")
         return driver
@@ -271,7 +271,7 @@ class TestEditing:
         (changed,) = self.edited(driver)
         wanted = {"title": "Work", "base_url": "https://api.openai.com/v2", "dialect": "openai-chat"}
         assert changed == OPENAI.model_copy(update=wanted)
-        driver.dialog.set_preferences(Preferences(providers=Providers(endpoints=(changed,))))
+        driver.dialog.set_preferences(Preferences(providers=ProviderPreferences(endpoints=(changed,))))
         driver.bot.waitUntil(lambda: "Key held" in driver.words)
         assert driver.part(QLineEdit, "API key for Work").isHidden()
 
@@ -290,7 +290,7 @@ class TestEditing:
         assert self.warned(driver)
         (changed,) = self.edited(driver)
         assert (changed.base_url, changed.mirrors) == (address, (mirrors,) if mirrors else ())
-        driver.dialog.set_preferences(Preferences(providers=Providers(endpoints=(changed,))))
+        driver.dialog.set_preferences(Preferences(providers=ProviderPreferences(endpoints=(changed,))))
         driver.bot.waitUntil(lambda: "No key" in driver.words)
         assert any("Enter the key for this one" in words for words in driver.words)
         fields = [each for each in driver.dialog.findChildren(QLineEdit) if each.isVisible()]

@@ -8,7 +8,7 @@ from desktop_agent.vocabulary.conduct.modes import Mode
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
 from desktop_agent.vocabulary.conduct.specialists import Specialist
 from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
-from desktop_agent.vocabulary.preferences import Modes, Preferences, Specialists
+from desktop_agent.vocabulary.preferences import ModePreferences, Preferences, SpecialistPreferences
 from ui.look.parts.flow_rows import FlowRows
 from ui.look.theme import ThemeSource
 from ui.preferences.settings_dialog import SettingsDialog
@@ -93,10 +93,10 @@ def test_what_comes_into_a_card_stands_in_it(dialog, qtbot):
 
 @pytest.fixture
 def settings(qtbot):
-    kept = Preferences(modes=Modes(defined=(MODE,)), specialists=Specialists(defined=(SPECIALIST,)))
+    kept = Preferences(modes=ModePreferences(defined=(MODE,)), specialists=SpecialistPreferences(defined=(SPECIALIST,)))
     made = SettingsDialog(ThemeSource(), kept)
     qtbot.addWidget(made)
-    made.tool_servers.show_servers((SERVER,))
+    made.mcp_servers.show_servers((SERVER,))
     made.rules.show_tools(("read_file",))
     made.show()
     return made

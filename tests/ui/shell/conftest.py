@@ -10,4 +10,4 @@ __all__ = ["in_loop", "on_screen"]
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch):
     """What comes behind the first conversation comes at once."""
-    monkeypatch.setattr(ui.app, "_DRAWN", 0)
+    monkeypatch.setattr(ui.app, "_PAINT_SECONDS", 0)

@@ -9,16 +9,16 @@ from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton, QWidget
 
 from desktop_agent.conversation.items import AnswerItem
 from desktop_agent.engine.engine import Engine, RunDefaults
-from desktop_agent.faces.arguments import Place
+from desktop_agent.faces.arguments import LaunchOptions
 from desktop_agent.providers.scripted import ScriptedProvider
-from desktop_agent.vocabulary.preferences import Preferences, Providers
+from desktop_agent.vocabulary.preferences import Preferences, ProviderPreferences
 from tests.ui.bridge.in_loop import SCRIPTED, Heard, until
-from ui.app import Desk
+from ui.app import AppController
 from ui.look.parts.question_box import QuestionBox
 from ui.look.theme import ThemeSource
-from ui.shell.start.front import Front
+from ui.shell.start.front import StartupWindow
 
-NOWHERE = Place(None, None, None)
+NOWHERE = LaunchOptions(None, None, None)
 
 
 class Screen:
@@ -27,10 +27,10 @@ class Screen:
     def __init__(self, app, engine, provider, folder):
         self.engine = engine
         self.provider = provider
-        self.front = Front(app, ThemeSource(), folder)
+        self.front = StartupWindow(app, ThemeSource(), folder)
         self.front.show()
         self.before()
-        self.desk = Desk(self.front, engine)
+        self.desk = AppController(self.front, engine)
         self.window = self.desk.window
 
     def before(self):
@@ -44,7 +44,7 @@ class Screen:
         if connected:
             engine.connections._providers["scripted"] = provider
         if connected and not saved:
-            providers = Providers(endpoints=(SCRIPTED,), endpoint_id="scripted", model="m")
+            providers = ProviderPreferences(endpoints=(SCRIPTED,), endpoint_id="scripted", model="m")
             await engine.change_preferences(Preferences(providers=providers))
         screen = cls(app, engine, provider, folder)
         screen.desk.begin(place)
@@ -89,7 +89,7 @@ class Screen:
 
     def kept_draft(self):
         """The text of the draft that is on the disk, None where one is being written there."""
-        kept = self.window.page._drafts._kept
+        kept = self.window.page._drafts._saved
         return kept[0] if kept is not None else None
 
     def write(self, text):

@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QPushButton
 
-from desktop_agent.conversation.picture_intake import TakenPicture
+from desktop_agent.conversation.picture_intake import ImportedPicture
 from desktop_agent.engine import connections
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.messages import Message
@@ -144,7 +144,7 @@ def test_a_draft_that_is_just_being_refused_is_not_taken_for_kept(on_screen, tmp
         with gone(screen, tmp_path):
             screen.editor.setPlainText("half a thought")
             screen.window.page._drafts.keep()
-            await screen.desk._keep_draft()
+            await screen.desk._save_draft()
             assert screen.desk._lost_draft.text == "half a thought"
             await screen.idle()
 
@@ -193,7 +193,7 @@ def test_a_draft_and_its_picture_are_named_and_saved_beside_conversations(on_scr
             await until(lambda: screen.answers() == ["gold"])
             await until(lambda: not screen.conversation.working)
             screen.write("and this")
-            taken = TakenPicture(png(), "image/png", 3, 2)
+            taken = ImportedPicture(png(), "image/png", 3, 2)
             screen.window.page.composer.give_back("", [PendingPicture("cat.png", taken)])
             box = await asked(screen)
             assert "“precious” could not be saved" in " ".join(screen.words(box))
@@ -232,7 +232,7 @@ class Busy:
         self._screen.desk.library.open(id_)
         await until(lambda: self._screen.conversation.id == id_)
 
-    def let_go(self):
+    def on_nested_end(self):
         self._free.set()
 
 
@@ -247,7 +247,7 @@ def test_what_is_written_before_the_draft_is_there_is_kept_at_the_end(on_screen)
         busy = Busy(screen)
         await busy.shown(first)
         screen.write("new")
-        asyncio.get_running_loop().call_later(0, busy.let_go)
+        asyncio.get_running_loop().call_later(0, busy.on_nested_end)
 
     async def look(screen):
         assert screen.editor.toPlainText() == "old\n\nnew"
@@ -267,7 +267,7 @@ def test_what_is_written_before_the_draft_is_there_stays_with_its_conversation(o
         screen.write("about one")
         screen.desk.library.new()
         await until(lambda: screen.conversation.id != first)
-        busy.let_go()
+        busy.on_nested_end()
         await screen.idle()
         assert screen.editor.toPlainText() == ""
         screen.desk.library.open(first)
@@ -287,7 +287,7 @@ def test_the_system_asks_nobody_and_hears_that_something_was_lost(on_screen, tmp
             await until(lambda: screen.answers() == ["gold"])
             await until(lambda: not screen.conversation.working)
             await asked(screen)
-            screen.front.end_unasked()  # while the question stands
+            screen.front.end_without_asking()  # while the question stands
             await until(lambda: staying.over)
             assert screen.question() is None
             assert await screen.desk.exit_code() == 1

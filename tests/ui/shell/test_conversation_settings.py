@@ -179,7 +179,11 @@ def test_what_popped_up_for_a_conversation_goes_with_it(on_screen, qt_messages):
             await until(lambda: screen.conversation.id == wanted)
 
         kept = (first, screen.conversation.id)
-        for open_it in (page.model_picker.open_list, page.conduct.picker.open_menu, page.workspace_picker.open_menu):
+        for open_it in (
+            page.model_picker.open_list,
+            page.session_controls.picker.open_menu,
+            page.workspace_picker.open_menu,
+        ):
             open_it()
             assert QApplication.activePopupWidget() is not None
             # A click on a notification.

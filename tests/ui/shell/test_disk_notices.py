@@ -5,12 +5,12 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from desktop_agent.engine import following
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.storage import disk_watch
-from desktop_agent.storage.checkup import WHOLE
+from desktop_agent.storage.checkup import NO_DAMAGE
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.frame.disks import remount
 from tests.ui.bridge.in_loop import until
 from ui.bridge import disk
-from ui.shell.disk_notices import KEY
+from ui.shell.disk_notices import DISK_BANNER_KEY
 
 
 def shown(screen):
@@ -18,8 +18,8 @@ def shown(screen):
 
 
 def test_a_read_only_folder_is_shown_and_used_as_soon_as_it_can_be(on_screen, small_disk, monkeypatch):
-    monkeypatch.setattr(disk_watch, "EVERY", 0.02)
-    monkeypatch.setattr(following, "EVERY", 0.02)
+    monkeypatch.setattr(disk_watch, "FIRST_RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(following, "POLL_SECONDS", 0.02)
     folder = small_disk / "data"
 
     async def begin(screen):
@@ -29,14 +29,14 @@ def test_a_read_only_folder_is_shown_and_used_as_soon_as_it_can_be(on_screen, sm
         assert screen.engine.store.read_only is not None
         assert "cannot be written to" in shown(screen)
         await until(lambda: screen.conversation is not None)
-        assert screen.banners.keys == [KEY]
+        assert screen.banners.keys == [DISK_BANNER_KEY]
         assert screen.answers() == ["gold"]
         assert [record.title for record in await screen.engine.store.list_conversations()] == ["precious"]
         screen.write("half a thought")
         assert not screen.find(QWidget, "Send").isEnabled()
-        await screen.desk._keep_draft()
+        await screen.desk._save_draft()
         assert screen.desk._lost_draft.text == "half a thought"
-        assert screen.banners.keys == [KEY]
+        assert screen.banners.keys == [DISK_BANNER_KEY]
 
         remount(small_disk, "rw")
         await until(lambda: screen.banners.keys == [])
@@ -81,10 +81,10 @@ def test_a_check_is_asked_for_in_the_settings_and_its_result_told(on_screen):
         assert page._folder.text() == str(screen.engine.folder)
         button = next(each for each in page.findChildren(QPushButton) if each.text() == "Check now")
         button.click()
-        await until(lambda: page._state.text == str(WHOLE))
+        await until(lambda: page._state.text == str(NO_DAMAGE))
         await screen.idle()
         assert button.isEnabled()
-        assert screen.engine.store.checkup.last() is not None
+        assert screen.engine.store.integrity_checker.last() is not None
         assert page._last.text().startswith("Checked last: ")
         dialog.hide()
 
@@ -94,7 +94,7 @@ def test_a_check_is_asked_for_in_the_settings_and_its_result_told(on_screen):
 def test_a_check_is_a_command_and_its_result_told(on_screen):
     async def work(screen):
         screen.action("Check saved conversations").trigger()
-        await until(lambda: str(WHOLE) in shown(screen))
+        await until(lambda: str(NO_DAMAGE) in shown(screen))
 
     on_screen(work)
 
@@ -103,7 +103,7 @@ def test_it_is_checked_while_nobody_waits(on_screen, monkeypatch):
     monkeypatch.setattr(disk, "IDLE_MS", 1)
 
     async def work(screen):
-        await until(lambda: screen.engine.store.checkup.last() is not None)
+        await until(lambda: screen.engine.store.integrity_checker.last() is not None)
         await screen.idle()
         assert screen.banners.keys == []
 

@@ -18,9 +18,9 @@ from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import until
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.drafts import KeptDraft
-from ui.bridge.pictures import Pictures
-from ui.composer.message_editor import LONGEST_TEXT
+from ui.bridge.drafts import ComposerDraft
+from ui.bridge.pictures import PictureStore
+from ui.composer.message_editor import MAX_TEXT_LENGTH
 from ui.shell import drafts
 
 
@@ -128,13 +128,13 @@ def test_the_end_waits_for_a_picture_on_its_way(is_left, on_screen):
 
 
 def test_what_never_comes_is_said_before_the_end(on_screen, monkeypatch):
-    monkeypatch.setattr(drafts, "_PATIENCE", 0.05)
+    monkeypatch.setattr(drafts, "_FETCH_SECONDS", 0.05)
 
     async def work(screen):
         await screen.say("One")
         slow = Slow(screen)
         composer(screen).attachments.add_pasted(png())
-        asked = asyncio.ensure_future(screen.desk._closing.is_agreed())
+        asked = asyncio.ensure_future(screen.desk._closing.confirm())
         await until(screen.question)
         slow.may_begin.set()
         await until(lambda: not composer(screen).attachments.is_preparing)
@@ -155,7 +155,7 @@ def test_what_is_refused_behind_another_conversation_is_said(on_screen):
     on_screen(work, answers())
 
 
-LOG = "A line of a log.\n" * (LONGEST_TEXT // 16)
+LOG = "A line of a log.\n" * (MAX_TEXT_LENGTH // 16)
 
 
 def test_what_is_typed_beside_a_pasted_text_can_be_edited_on(on_screen):
@@ -226,8 +226,8 @@ def test_a_waiting_message_that_is_edited_stays_with_its_conversation(on_screen)
         first = screen.conversation
         screen.write("one")
         QTest.keyClick(screen.editor, Qt.Key.Key_Return)
-        await until(lambda: first.conduct.waiting)
-        (row,) = screen.window.page.conduct.waiting.rows
+        await until(lambda: first.session_controls.waiting)
+        (row,) = screen.window.page.session_controls.waiting.rows
         QTest.keyClick(row, Qt.Key.Key_Return)
         QTest.keyClicks(screen.window.focusWidget(), " more")
         await _new(screen)
@@ -285,11 +285,11 @@ def test_a_draft_that_the_disk_refuses_stays_and_is_not_saved_at_the_end(on_scre
             screen.write("An hour of writing")
             await _new(screen)
             assert screen.editor.toPlainText() == ""
-            await screen.desk._keep_draft()
+            await screen.desk._save_draft()
             assert "An hour of writing" in screen.desk._lost_draft.text
         await show(screen, first)
         assert screen.editor.toPlainText() == "An hour of writing"
-        await screen.desk._keep_draft()
+        await screen.desk._save_draft()
         assert screen.desk._lost_draft is None
         assert (await screen.engine.store.load_draft(first)).text == "An hour of writing"
 
@@ -305,16 +305,16 @@ def test_the_end_waits_for_a_message_that_is_just_being_sent(on_screen, monkeypa
         await until(lambda: composer(screen).draft()[1])
         screen.write("Look at this")
         await until(lambda: screen.kept_draft() == "Look at this")
-        real = Pictures.keep
+        real = PictureStore.keep
 
         async def keep(*given):
             await may_keep.wait()
             return await real(*given)
 
-        monkeypatch.setattr(Pictures, "keep", keep)
+        monkeypatch.setattr(PictureStore, "keep", keep)
         screen.press("Send")
         await until(lambda: composer(screen).draft() == ("", []))
-        ending = asyncio.ensure_future(screen.desk._keep_draft())
+        ending = asyncio.ensure_future(screen.desk._save_draft())
         done, _ = await asyncio.wait({ending}, timeout=0.5)
         assert not done
         may_keep.set()
@@ -330,15 +330,15 @@ def test_what_is_handed_back_is_not_overwritten_by_a_draft_that_is_just_being_ke
         await screen.say("One")
         conversation, kept_drafts = screen.conversation, screen.desk.library.drafts
         reached, may_go_on = asyncio.Event(), asyncio.Event()
-        real = type(conversation).has_place
+        real = type(conversation).ensure_stored
 
         async def has_place(self):
             reached.set()
             await may_go_on.wait()
             return await real(self)
 
-        monkeypatch.setattr(type(conversation), "has_place", has_place)
-        keeping = asyncio.ensure_future(kept_drafts.keep(conversation, KeptDraft("typed", [])))
+        monkeypatch.setattr(type(conversation), "ensure_stored", has_place)
+        keeping = asyncio.ensure_future(kept_drafts.keep(conversation, ComposerDraft("typed", [])))
         await reached.wait()
         giving = asyncio.ensure_future(kept_drafts.give_back(conversation.id, Message.user("handed back")))
         for _ in range(3):
@@ -367,7 +367,7 @@ def test_what_the_disk_refused_and_was_sent_meanwhile_does_not_come_back(on_scre
         screen.press("Send")
         await until(lambda: not new.is_empty and not new.working)
         await screen.idle()
-        await screen.desk._keep_draft()
+        await screen.desk._save_draft()
         assert (await screen.engine.store.load_draft(new.id)).text == ""
         await _new(screen)
         assert screen.editor.toPlainText() == ""

@@ -11,8 +11,8 @@ from desktop_agent.vocabulary.messages import Message
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.test_drafts import _new as new_conversation
 from tests.ui.shell.test_drafts import answers, composer, png, show
-from ui.bridge.drafts import KeptDraft
-from ui.bridge.pictures import Pictures
+from ui.bridge.drafts import ComposerDraft
+from ui.bridge.pictures import PictureStore
 from ui.shell import conversation_page
 
 
@@ -22,7 +22,7 @@ async def refuse(*_, **__):
 
 async def at_the_end(screen):
     """What would be lost if the program ended now; None where all is on the disk."""
-    await screen.desk._keep_draft()
+    await screen.desk._save_draft()
     lost = screen.desk._lost_draft
     return lost.text if lost is not None else None
 
@@ -68,19 +68,19 @@ def test_a_picture_that_is_being_kept_when_the_program_ends(on_screen, monkeypat
     async def work(screen):
         await screen.say("One")
         first = screen.conversation
-        may_keep, real = asyncio.Event(), Pictures.keep
+        may_keep, real = asyncio.Event(), PictureStore.keep
 
         async def keep(*given):
             await may_keep.wait()
             return await real(*given)
 
-        monkeypatch.setattr(Pictures, "keep", keep)
+        monkeypatch.setattr(PictureStore, "keep", keep)
         composer(screen).attachments.add_pasted(png())
         await until(lambda: composer(screen).draft()[1])
         screen.write("Look at this")
         screen.action("New conversation").trigger()
         await until(lambda: screen.conversation.id != first.id)
-        ending = asyncio.ensure_future(screen.desk._keep_draft())
+        ending = asyncio.ensure_future(screen.desk._save_draft())
         await asyncio.sleep(0)
         may_keep.set()
         await ending
@@ -129,7 +129,7 @@ def test_a_picture_that_cannot_be_read_now_stays_in_a_draft_that_gets_more(on_sc
         await new_conversation(screen)
         await screen.idle()
         with monkeypatch.context() as unreadable:
-            unreadable.setattr(Pictures, "again", refuse)
+            unreadable.setattr(PictureStore, "again", refuse)
             await screen.window.page._drafts.give_back(first, Message.user("handed back"))
         kept = await screen.engine.store.load_draft(first.id)
         assert (kept.text, len(kept.images)) == ("handed back", 1)
@@ -157,10 +157,10 @@ def test_what_is_written_in_a_conversation_that_is_gone_goes_behind_the_draft_of
         await screen.say("One")
         gone = screen.conversation
         await new_conversation(screen)
-        await kept_drafts.keep(screen.conversation, KeptDraft("a plan", []))
+        await kept_drafts.keep(screen.conversation, ComposerDraft("a plan", []))
         await forget(screen, gone.id)
         for written in ("half", "half a thought"):
-            await kept_drafts.keep(gone, KeptDraft(written, []))
+            await kept_drafts.keep(gone, ComposerDraft(written, []))
         assert await on_disk(screen, None) == "a plan\n\nhalf a thought"
         await kept_drafts.give_back(gone.id, Message.user("handed back"))
         assert await on_disk(screen, None) == "a plan\n\nhalf a thought\n\nhanded back"
@@ -200,7 +200,7 @@ def test_what_the_disk_refused_of_a_conversation_that_is_gone_since_stays_when_m
         with monkeypatch.context() as full:
             full.setattr(Store, "save_draft", refuse)
             with pytest.raises(DiskFull):
-                await kept_drafts.keep(gone, KeptDraft("half a thought", []))
+                await kept_drafts.keep(gone, ComposerDraft("half a thought", []))
         await forget(screen, gone.id)
         await kept_drafts.give_back(gone.id, Message.user("handed back"))
         assert await on_disk(screen, None) == "half a thought\n\nhanded back"
@@ -216,7 +216,7 @@ def test_a_message_that_is_refused_goes_behind_what_was_written_since(on_screen,
     async def work(screen):
         await screen.say("One")
         first, page = screen.conversation, screen.window.page
-        monkeypatch.setattr(conversation_page, "blocks_of", refused)
+        monkeypatch.setattr(conversation_page, "to_blocks", refused)
         async with page._sending:
             screen.write("two")
             screen.press("Send")
@@ -239,7 +239,7 @@ def test_a_message_that_is_refused_is_seen_by_who_left_and_came_back(on_screen, 
         first, page = screen.conversation, screen.window.page
         if is_new:
             await new_conversation(screen)
-        monkeypatch.setattr(conversation_page, "blocks_of", refused)
+        monkeypatch.setattr(conversation_page, "to_blocks", refused)
         async with page._sending:
             screen.write("two")
             screen.press("Send")
@@ -295,7 +295,7 @@ def test_what_is_written_in_a_new_conversation_outlasts_a_new_one_before_it_that
             screen.write("a plan")
             await until(lambda: screen.kept_draft() == "a plan")
         await until(lambda: not sent.is_empty and not sent.working)
-        await kept_drafts.add(sent, KeptDraft("and more", []))
+        await kept_drafts.add(sent, ComposerDraft("and more", []))
         assert await on_disk(screen, sent.id) == "and more"
         assert await on_disk(screen, None) == "a plan"
 
@@ -332,22 +332,22 @@ def test_a_draft_that_is_still_refused_keeps_no_other_from_the_disk(on_screen, m
         taken = await screen.window.page._pictures.take(png(), "red.png")
         await new_conversation(screen)
         with monkeypatch.context() as full:
-            full.setattr(Pictures, "keep", refuse)
+            full.setattr(PictureStore, "keep", refuse)
             full.setattr(Store, "save_draft", refuse)
             for keeping in (
-                kept_drafts.keep(first, KeptDraft("with a picture", [(taken, "red.png")])),
-                kept_drafts.keep(screen.conversation, KeptDraft("a plan", [])),
-                kept_drafts.add("f" * 32, KeptDraft("of one that is gone", [])),
+                kept_drafts.keep(first, ComposerDraft("with a picture", [(taken, "red.png")])),
+                kept_drafts.keep(screen.conversation, ComposerDraft("a plan", [])),
+                kept_drafts.add("f" * 32, ComposerDraft("of one that is gone", [])),
             ):
                 with pytest.raises(DiskFull):
                     await keeping
         with monkeypatch.context() as full:
-            full.setattr(Pictures, "keep", refuse)
+            full.setattr(PictureStore, "keep", refuse)
             with pytest.raises(DiskFull):
-                await kept_drafts.keep_refused()
+                await kept_drafts.retry_refused()
         assert [each.text for each in kept_drafts.refused] == ["with a picture"]
         assert await on_disk(screen, None) == "a plan\n\nof one that is gone"
-        await kept_drafts.keep_refused()
+        await kept_drafts.retry_refused()
         assert kept_drafts.refused == ()
         assert await on_disk(screen, first.id) == "with a picture"
 
@@ -360,23 +360,23 @@ def test_what_the_disk_refuses_half_way_is_not_kept_twice(on_screen, monkeypatch
         kept_drafts, real = screen.desk.library.drafts, database.save_draft
         await new_conversation(screen)
         new = screen.conversation
-        await kept_drafts.keep(new, KeptDraft("written before", []))
+        await kept_drafts.keep(new, ComposerDraft("written before", []))
         # Sent without its draft being kept once more.
         screen.window.page._drafts._kept = ("", [])
         new.send(Message.user("written before"))
         await until(lambda: not new.is_empty and not new.working)
 
         def save(db, number, draft):
-            if number == database.NO_CONVERSATION:
+            if number == database.NO_CONVERSATION_NUMBER:
                 raise DiskFull("The disk is full.")
             real(db, number, draft)
 
         with monkeypatch.context() as full:
             full.setattr(database, "save_draft", save)
             with pytest.raises(DiskFull):
-                await kept_drafts.add(new, KeptDraft("more", []))
+                await kept_drafts.add(new, ComposerDraft("more", []))
         assert (await kept_drafts.load(new)).text == "more"
-        await kept_drafts.keep_refused()
+        await kept_drafts.retry_refused()
         assert await on_disk(screen, new.id) == "more"
         assert await on_disk(screen, None) == ""
 
@@ -388,7 +388,7 @@ def test_what_is_written_is_kept_at_once_while_another_draft_is(on_screen):
         await screen.say("One")
         screen.write("half a")
         async with screen.desk.library.drafts._lock:
-            assert screen.desk.save_at_once()
+            assert screen.desk.save_immediately()
             assert await on_disk(screen, screen.conversation.id) == "half a"
 
     on_screen(work, answers())
@@ -403,12 +403,12 @@ def test_what_the_disk_refused_goes_to_its_own_conversation_when_the_screen_is_l
         with monkeypatch.context() as full:
             full.setattr(Store, "save_draft", refuse)
             with pytest.raises(DiskFull):
-                await kept_drafts.keep(first, KeptDraft("of the first", []))
+                await kept_drafts.keep(first, ComposerDraft("of the first", []))
             with pytest.raises(DiskFull):
                 await kept_drafts.give_back(first, Message.user("handed back"))
             screen.write("of the second")
-            assert not screen.desk.save_at_once()
-        assert screen.desk.save_at_once()
+            assert not screen.desk.save_immediately()
+        assert screen.desk.save_immediately()
         assert await on_disk(screen, screen.conversation.id) == "of the second"
         assert await on_disk(screen, first.id) == "of the first\n\nhanded back"
         assert kept_drafts.refused == ()
@@ -430,9 +430,9 @@ def test_a_draft_that_is_just_being_kept_when_the_screen_is_lost_stays(on_screen
 
         with monkeypatch.context() as full:
             full.setattr(Store, "save_draft", refuse_late)
-            keeping = asyncio.ensure_future(kept_drafts.keep(first, KeptDraft("of the first", [])))
+            keeping = asyncio.ensure_future(kept_drafts.keep(first, ComposerDraft("of the first", [])))
             await asked.wait()
-        saved = screen.desk.save_at_once()
+        saved = screen.desk.save_immediately()
         answered.set()
         with pytest.raises(DiskFull):
             await keeping
@@ -451,7 +451,7 @@ def test_a_conversation_that_the_disk_refuses_keeps_no_draft_from_it_when_the_sc
             screen.desk.library.rename(first.id, "Another title")
             await until(lambda: screen.engine.unsaved)
             screen.write("half a thought")
-            assert not screen.desk.save_at_once()
+            assert not screen.desk.save_immediately()
         assert await on_disk(screen, first.id) == "half a thought"
 
     on_screen(work, answers())
@@ -469,9 +469,9 @@ def test_a_screen_that_is_lost_before_a_draft_is_loaded_costs_none(on_screen):
         def lose(_conversation):
             # The window has just changed over; the draft comes from the disk a moment later.
             assert screen.editor.toPlainText() == ""
-            saved.append(screen.desk.save_at_once())
+            saved.append(screen.desk.save_immediately())
             screen.editor.setPlainText("and more")
-            saved.append(screen.desk.save_at_once())
+            saved.append(screen.desk.save_immediately())
 
         screen.desk.library.opened.connect(lose)
         screen.desk.library.open(first)
@@ -497,9 +497,9 @@ def test_a_screen_that_is_lost_after_the_disk_refused_to_read_a_draft_costs_none
             screen.editor.setPlainText("and more")
             assert not drafts.is_loaded
             # What was kept is not read, so nothing may be written in its place.
-            assert not screen.desk.save_at_once()
+            assert not screen.desk.save_immediately()
             assert screen.editor.toPlainText() == "and more"
-        assert screen.desk.save_at_once()
+        assert screen.desk.save_immediately()
         assert await on_disk(screen, first) == "half a thought\n\nand more"
 
     on_screen(work, answers())

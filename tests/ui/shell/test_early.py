@@ -9,7 +9,7 @@ from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.screen import Screen
-from ui.composer.message_editor import LONGEST_TEXT
+from ui.composer.message_editor import MAX_TEXT_LENGTH
 from ui.shell.palette.palette import CommandPalette
 
 
@@ -46,7 +46,7 @@ class Pasting(Screen):
         await super().idle()
 
 
-LONG = "A line of a log.\n" * (LONGEST_TEXT // 16)
+LONG = "A line of a log.\n" * (MAX_TEXT_LENGTH // 16)
 
 
 def test_a_text_that_is_pasted_before_the_first_conversation_is_open_stays_beside_what_is_written(

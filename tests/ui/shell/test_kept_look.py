@@ -2,10 +2,10 @@
 
 import pytest
 
-from ui.look.theme import Reading
-from ui.shell.kept_look import WindowFile, keep_look, kept_enter_sends, kept_look
+from ui.look.theme import ReadingStyle
+from ui.shell.kept_look import WindowStateFile, load_appearance, load_enter_sends, save_appearance
 
-USUAL = ("system", 100, Reading())
+USUAL = ("system", 100, ReadingStyle())
 
 
 @pytest.fixture
@@ -14,18 +14,18 @@ def file(tmp_path):
 
 
 def settings(file):
-    return WindowFile(file.parent)
+    return WindowStateFile(file.parent)
 
 
 def test_nothing_was_kept_yet(file):
-    assert kept_look(settings(file)) == USUAL
+    assert load_appearance(settings(file)) == USUAL
 
 
 def test_it_comes_back_in_another_process(file):
-    reading = Reading(font="Noto Serif", size=12.5, line_width=1 << 16, is_compact=True)
-    keep_look(settings(file), "dark", 130, reading, enter_sends=False)
-    assert not kept_enter_sends(settings(file))
-    assert kept_look(settings(file)) == ("dark", 130, reading)
+    reading = ReadingStyle(font="Noto Serif", size=12.5, line_width=1 << 16, is_compact=True)
+    save_appearance(settings(file), "dark", 130, reading, enter_sends=False)
+    assert not load_enter_sends(settings(file))
+    assert load_appearance(settings(file)) == ("dark", 130, reading)
 
 
 @pytest.mark.parametrize(
@@ -34,23 +34,23 @@ def test_it_comes_back_in_another_process(file):
 )
 def test_what_is_no_look_is_left_out(file, line, is_usual):
     file.write_text(f"[look]\n{line}\n")
-    assert (kept_look(settings(file)) == USUAL) is is_usual
+    assert (load_appearance(settings(file)) == USUAL) is is_usual
 
 
 @pytest.mark.parametrize(("written", "zoom"), [("1", 50), ("100000", 300), ("nan", 50)])
 def test_a_zoom_that_nobody_could_read_is_bounded(file, written, zoom):
     file.write_text(f"[look]\nzoom={written}\n")
-    assert kept_look(settings(file))[1] == zoom
+    assert load_appearance(settings(file))[1] == zoom
 
 
 def test_a_folder_that_was_moved_away_is_not_made_again(tmp_path, qapp):
     folder = tmp_path / "data"
     folder.mkdir()
-    file = WindowFile(folder)
-    keep_look(file, "dark", 130, Reading(), enter_sends=True)
+    file = WindowStateFile(folder)
+    save_appearance(file, "dark", 130, ReadingStyle(), enter_sends=True)
     folder.rename(tmp_path / "elsewhere")
-    keep_look(file, "light", 100, Reading(), enter_sends=True)
+    save_appearance(file, "light", 100, ReadingStyle(), enter_sends=True)
     del file
     qapp.processEvents()
     assert not folder.exists()
-    assert kept_look(WindowFile(tmp_path / "elsewhere"))[:2] == ("dark", 130)
+    assert load_appearance(WindowStateFile(tmp_path / "elsewhere"))[:2] == ("dark", 130)

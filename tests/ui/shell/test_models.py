@@ -183,7 +183,7 @@ def test_settings_lead_to_the_welcome_page(on_screen):
         dialog.turn_to("providers")
         dialog.connect_requested.emit()
         assert dialog.isHidden()
-        assert screen.window._connecting.welcome.isVisible()
+        assert screen.window._welcome.welcome.isVisible()
         await screen.idle()
 
     on_screen(work)

@@ -36,7 +36,7 @@ def test_sending_jumps_to_what_was_sent(on_screen):
         bar = view.verticalScrollBar()
         await until(lambda: bar.value() == bar.maximum())
         assert view.surface.rows.following
-        assert view.jump.isHidden()
+        assert view.jump_button.isHidden()
 
     on_screen(work, Turn(ContentDelta(LONG)), Turn(ContentDelta(LONG)))
 

@@ -2,7 +2,7 @@
 
 from PySide6.QtWidgets import QLabel, QWidget
 
-from desktop_agent.conversation.spending import Spending
+from desktop_agent.conversation.spending import ConversationUsage
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.usage import Usage
@@ -26,7 +26,7 @@ def test_what_is_said_is_scrolled_into_view_until_one_goes_on_writing(qtbot):
     qtbot.addWidget(frame)
     frame.resize(320, 260)
     frame.show()
-    shown, composer = frame._written, frame.composer
+    shown, composer = frame._composer_scroll, frame.composer
     composer.show_problem(Sentence("The picture is damaged. " * 12))
     problems = composer._problems
     bar = shown.verticalScrollBar()
@@ -43,7 +43,7 @@ def test_what_the_figures_leave_is_the_title_s(qtbot):
     qtbot.addWidget(frame)
     frame.fill(meter, QWidget(), QWidget())
     used = Usage(input_tokens=48_000, output_tokens=2_400, cache_read_tokens=39_840, total_tokens=50_400, cost=0.42)
-    meter.show_usage(used, Spending(lambda: [Message(role=Role.ASSISTANT, usage=used)]), 200_000)
+    meter.show_usage(used, ConversationUsage(lambda: [Message(role=Role.ASSISTANT, usage=used)]), 200_000)
     frame.resize(340, 300)
     frame.show()
     frame.title.show_text("A short word about the weather of tomorrow")

@@ -23,17 +23,17 @@ def test_the_text_of_conversations_is_set_as_preferred(on_screen):
     async def work(screen):
         await screen.say("Hello")
         view = screen.window.page.transcript
-        before = view._stage.look
+        before = view._render_context.look
         high = view.surface.rows.row(1).height
         await prefer(screen, text_size=21.0, font=family)
-        look = view._stage.look
+        look = view._render_context.look
         assert (look.body.pointSizeF(), look.body.families()[0]) == (21.0, family)
         assert look.mono.families() == before.mono.families()
         assert look.line >= 1.9 * before.line
         assert view.surface.rows.row(1).height > 1.5 * high
         await prefer(screen, text_size=10.5, font="", density="compact")
-        assert view._stage.look.line < before.line
-        assert view._stage.look.gap(20) < before.gap(20)
+        assert view._render_context.look.line < before.line
+        assert view._render_context.look.gap(20) < before.gap(20)
         assert view.surface.rows.row(1).height < high
 
     on_screen(work, Turn(ContentDelta("One.\n\nTwo.")))
@@ -91,7 +91,7 @@ def test_the_next_start_has_them_from_the_beginning(on_screen, tmp_path):
 
     async def later(screen):
         assert screen.engine.preferences.appearance.text_size == 14.0
-        assert screen.window.page.transcript._stage.look.body.pointSizeF() == 14.0
+        assert screen.window.page.transcript._render_context.look.body.pointSizeF() == 14.0
 
     on_screen(first, folder=tmp_path / "kept")
     on_screen(later, folder=tmp_path / "kept", connected=False)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from desktop_agent.conversation.spending import Spending
+from desktop_agent.conversation.spending import ConversationUsage
 from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.usage import Usage
-from ui.look.sentences import dollars, price, short_number
+from ui.look.sentences import format_count, format_dollars, format_price
 from ui.shell.usage_meter import UsageMeter
 
 WARM = Usage(input_tokens=48_000, output_tokens=2_400, cache_read_tokens=39_840, total_tokens=50_400, cost=0.42)
@@ -20,7 +20,7 @@ def meter(qtbot):
 
 def show(meter, *usages, window=200_000):
     history = [Message(role=Role.ASSISTANT, usage=each) for each in usages]
-    meter.show_usage(usages[-1] if usages else None, Spending(lambda: history), window)
+    meter.show_usage(usages[-1] if usages else None, ConversationUsage(lambda: history), window)
     return meter.accessibleDescription().partition("; ")[0]
 
 
@@ -83,14 +83,14 @@ def test_pressing_it_shows_the_details(meter, qtbot):
 
 
 def test_money_and_numbers_are_written_as_people_read_them():
-    assert [dollars(each) for each in (0, 0.001, 0.005, 0.42, 1234.5)] == [
+    assert [format_dollars(each) for each in (0, 0.001, 0.005, 0.42, 1234.5)] == [
         "$0.00",
         "< $0.01",
         "$0.01",
         "$0.42",
         "$1,234.50",
     ]
-    assert [price(each) for each in (3, 0.3, 1.25, 0.075, 15)] == ["$3", "$0.30", "$1.25", "$0.075", "$15"]
-    assert [short_number(each) for each in (950, 19_732, 200_000, 262_144, 1_048_576, 999_999)] == [
+    assert [format_price(each) for each in (3, 0.3, 1.25, 0.075, 15)] == ["$3", "$0.30", "$1.25", "$0.075", "$15"]
+    assert [format_count(each) for each in (950, 19_732, 200_000, 262_144, 1_048_576, 999_999)] == [
         "950", "19.7k", "200k", "262k", "1M", "1M",
     ]  # fmt: skip

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QListView, QPushButton, Q
 from desktop_agent.conversation.items import NoticeItem, ToolCallItem
 from desktop_agent.engine import connections
 from desktop_agent.engine.engine import RunDefaults
-from desktop_agent.faces.arguments import Place
+from desktop_agent.faces.arguments import LaunchOptions
 from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
 from desktop_agent.vocabulary.engine_events import Envelope, ErrorOccurred
@@ -25,7 +25,7 @@ from tests.desktop_agent.engine.servers import endpoint, model_server
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.screen import Screen
 from ui.approval.approval_dialog import ApprovalDialog
-from ui.bridge.drafts import KeptDraft
+from ui.bridge.drafts import ComposerDraft
 from ui.shell.banners import BannerFrame
 from ui.shell.panes import PAGE_WIDTH
 
@@ -317,7 +317,7 @@ def test_a_draft_begun_before_the_prompt_is_on_the_disk_is_kept(on_screen):
         def on_changes(_):
             if not begun:
                 begun.append(conversation._session.is_new)
-                tasks.start(screen.desk.library.drafts.keep(conversation, KeptDraft("and then", [])))
+                tasks.start(screen.desk.library.drafts.keep(conversation, ComposerDraft("and then", [])))
 
         conversation._session.subscribe(on_changes=on_changes)
         screen.write("Hello")
@@ -521,7 +521,7 @@ def test_a_server_named_without_a_model_uses_its_first(on_screen, in_loop, tmp_p
                 tmp_path / "data",
                 connected=False,
                 defaults=RunDefaults(endpoint=given),
-                place=Place(None, given, None),
+                place=LaunchOptions(None, given, None),
             )
             assert screen.conversation.model == "a"
             screen.action("New conversation").trigger()
@@ -616,7 +616,7 @@ def test_there_is_a_way_back_from_connecting_a_model(on_screen):
 
         for leave in ("button", "escape", "row"):
             screen.action("Connect a model").trigger()
-            welcome = window._connecting.welcome
+            welcome = window._welcome.welcome
             assert welcome.isVisible()
             if leave == "button":
                 screen.press("Back")
@@ -631,9 +631,9 @@ def test_there_is_a_way_back_from_connecting_a_model(on_screen):
 
 def test_where_no_conversation_is_open_the_welcome_has_no_way_back(qtbot):
     from ui.look.theme import ThemeSource
-    from ui.welcome.welcome import Welcome
+    from ui.welcome.welcome import WelcomePage
 
-    welcome = Welcome(ThemeSource())
+    welcome = WelcomePage(ThemeSource())
     qtbot.addWidget(welcome)
     welcome.show()
     (back,) = [each for each in welcome.findChildren(QPushButton) if each.text() == "Back"]

@@ -95,8 +95,8 @@ def answer(view: TranscriptView) -> None:
     if line.strip() == "caret":
         view.setFocus()
         view.caret.toggle()
-    rows = view.surface.rows
-    laid = sum(block.laid for row in rows._rows.values() for block in row.blocks)
+    rows = view.row_viewport.rows
+    laid = sum(block.is_laid_out for row in rows._rows.values() for block in row.blocks)
     place = view.caret.place
     say(rows=len(rows._rows), laid=laid, caret=place and [place.row, place.block, place.offset], top=rows.top)
 

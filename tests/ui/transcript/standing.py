@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QMenu
 from desktop_agent.conversation.transcript import Transcript
 from tests.ui.transcript.feeding import Feed, NoPictures
 from ui.look.theme import ThemeSource
-from ui.transcript.markdown.inline import units
-from ui.transcript.surface.selection import Place
+from ui.transcript.markdown.inline import utf16_length
+from ui.transcript.surface.selection import TextPosition
 from ui.transcript.view import TranscriptView
 
 LEFT = Qt.MouseButton.LeftButton
@@ -36,7 +36,7 @@ class Standing:
 
     @property
     def rows(self):
-        return self.view.surface.rows
+        return self.view.row_viewport.rows
 
     def block(self, row, words):
         """The index of the block that begins with these words."""
@@ -47,19 +47,19 @@ class Standing:
         at = self.block(row, words)
         line = self.rows.row(row)
         line.settle_block(at)
-        box = line.blocks[at].caret_at(offset)
-        corner = line.block_box(at).topLeft() + self.view.surface.row_box(row).topLeft()
+        box = line.blocks[at].caret_rect_at(offset)
+        corner = line.block_box(at).topLeft() + self.view.row_viewport.row_box(row).topLeft()
         return QPoint(round(box.left() + corner.x()), round(box.center().y() + corner.y()))
 
     def picture(self):
         return self.view.viewport().grab().toImage()
 
     def top_of(self, row):
-        return self.view.surface.row_box(row).top()
+        return self.view.row_viewport.row_box(row).top()
 
     def box_of(self, row, block):
         """A block in the viewport."""
-        return self.rows.row(row).block_box(block).translated(self.view.surface.row_box(row).topLeft())
+        return self.rows.row(row).block_box(block).translated(self.view.row_viewport.row_box(row).topLeft())
 
     def place(self, row, block, x=3):
         """A point at the beginning of a block."""
@@ -84,14 +84,14 @@ class Standing:
 
     def select(self, row, words, start=0, end=None):
         at = self.block(row, words)
-        end = units(self.rows.row(row).blocks[at].plain()) if end is None else end
-        self.view.surface.select(Place(row, at, start), Place(row, at, end))
+        end = utf16_length(self.rows.row(row).blocks[at].plain()) if end is None else end
+        self.view.row_viewport.select(TextPosition(row, at, start), TextPosition(row, at, end))
 
     def selected(self):
         """The selected text, as it would be copied."""
-        from ui.transcript.surface.selection import pieces_of
+        from ui.transcript.surface.selection import selected_text_parts
 
-        return "\n\n".join(pieces_of(self.view.surface.selection, self.rows))
+        return "\n\n".join(selected_text_parts(self.view.row_viewport.selection, self.rows))
 
     def menu(self, point, reason=QContextMenuEvent.Reason.Mouse):
         """The menu at a point: itself, and its actions by their words."""

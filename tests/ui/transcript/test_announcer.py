@@ -19,7 +19,7 @@ from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta
 from tests.ui.transcript.feeding import Feed
 from ui.transcript.accessibility.announcer import Announcer
 from ui.transcript.surface.row_list import RowList
-from ui.transcript.surface.screen import Screen
+from ui.transcript.surface.screen import RowViewport
 from ui.transcript.surface.scroller import Scroller
 
 
@@ -32,7 +32,7 @@ class Listener:
         qtbot.addWidget(self.viewport)
         self.transcript = Transcript()
         self.feed = Feed(self.transcript)
-        self.screen = Screen(self.viewport, RowList(self.transcript, stage, 600, 400))
+        self.screen = RowViewport(self.viewport, RowList(self.transcript, stage, 600, 400))
         self.scroller = Scroller(self.screen, self.bar, self.viewport)
         self.announcer = Announcer(lambda words, urgent: self.heard.append((words, urgent)), lambda: self.listening)
 
@@ -41,7 +41,7 @@ class Listener:
 
     def send_changes(self, changes):
         self.scroller.apply(changes)
-        self.announcer.changed(changes, self.screen.rows)
+        self.announcer.announce_changes(changes, self.screen.rows)
 
 
 def test_an_answer_is_said_once_when_it_is_finished_and_never_before(stage, qtbot):
@@ -52,7 +52,7 @@ def test_an_answer_is_said_once_when_it_is_finished_and_never_before(stage, qtbo
     assert listener.heard == []
     listener.send(RunFinished(RunEnd.COMPLETED))
     assert listener.heard == [("First paragraph.\nSecond.\nThird", False)]
-    listener.announcer.changed([Updated(0, "state")], listener.screen.rows)
+    listener.announcer.announce_changes([Updated(0, "state")], listener.screen.rows)
     assert len(listener.heard) == 1
 
 
@@ -84,11 +84,11 @@ def test_what_was_said_of_rows_that_are_gone_is_forgotten(stage, qtbot):
     listener = Listener(stage, qtbot)
     for number in range(3):
         listener.send(ErrorOccurred("k", f"m{number}", Sentence(f"It broke {number}."), Sentence("Try again.")))
-    assert len(listener.announcer._said) == 3
+    assert len(listener.announcer._announced) == 3
     del listener.transcript._items[1]
     listener.send_changes([Removed(1, 1)])
-    assert listener.announcer._said == {(item.id, "there") for item in listener.transcript}
-    listener.announcer.changed([Updated(0, "state")], listener.screen.rows)
+    assert listener.announcer._announced == {(item.id, "there") for item in listener.transcript}
+    listener.announcer.announce_changes([Updated(0, "state")], listener.screen.rows)
     assert len(listener.heard) == 3
 
 
@@ -96,8 +96,8 @@ def test_another_conversation_begins_with_nothing_said(stage, qtbot):
     listener = Listener(stage, qtbot)
     listener.send(ErrorOccurred("k", "m", Sentence("It broke."), Sentence("Try again.")))
     other = RowList(Transcript(), stage, 600, 400)
-    listener.announcer.changed([], other)
-    assert listener.announcer._said == set()
+    listener.announcer.announce_changes([], other)
+    assert listener.announcer._announced == set()
 
 
 def test_nothing_is_said_while_nobody_listens(stage, qtbot):

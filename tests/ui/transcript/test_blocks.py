@@ -9,22 +9,22 @@ from desktop_agent.conversation.items import CallState, ToolCallItem
 from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult
 from tests.ui.transcript.colouring.whole import words_by_line
 from ui.look.theme import DARK, LIGHT
-from ui.transcript.blocks.code.code_block import CodeBlock, CodeHost
+from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks
 from ui.transcript.blocks.code.code_lines import CodeLines
-from ui.transcript.blocks.colouring.palette import COLORS
-from ui.transcript.blocks.flow import Flow
+from ui.transcript.blocks.colouring.palette import SYNTAX_COLORS
+from ui.transcript.blocks.flow import TextLayout
 from ui.transcript.blocks.table_block import TableBlock
-from ui.transcript.look import Look
-from ui.transcript.markdown.inline import Line, inline, units
-from ui.transcript.markdown.stream import leaves_of
-from ui.transcript.rows.chooser import row_for
-from ui.transcript.rows.stage import Choices
-from ui.transcript.surface.selection import word_around
+from ui.transcript.look import RenderStyle
+from ui.transcript.markdown.inline import Line, parse_inline, utf16_length
+from ui.transcript.markdown.stream import parse_leaves
+from ui.transcript.rows.chooser import make_row
+from ui.transcript.rows.stage import ViewChoices
+from ui.transcript.surface.selection import word_at
 
 
 @pytest.fixture
 def look(qapp):
-    return Look(LIGHT, 100)
+    return RenderStyle(LIGHT, 100)
 
 
 @given(st.text("ab\n😀", max_size=30), st.lists(st.text("ab\n😀", max_size=8), max_size=8))
@@ -35,27 +35,27 @@ def test_growing_code_is_the_same_as_code_made_at_once(first, more):
     whole = CodeLines(first + "".join(more), wraps=False)
     assert grown.text == whole.text
     assert grown._starts == whole._starts
-    assert grown.size == units(whole.text)
+    assert grown.size == utf16_length(whole.text)
     assert grown._longest == whole._longest
 
 
 def test_wrapping_makes_code_higher_and_the_choice_is_told(look):
     chosen, changed = [], []
-    host = CodeHost(lambda text: None, lambda: changed.append(1), on_wrap=chosen.append)
+    host = CodeCallbacks(lambda text: None, lambda: changed.append(1), on_wrap=chosen.append)
     block = CodeBlock("x" * 500 + "\ny", "py", host)
-    flat = block.lay(300, look)
-    assert block.scroll_sideways(50)
+    flat = block.layout(300, look)
+    assert block.scroll_horizontally(50)
     next(control for control in block.controls() if control.name == "Wrap lines").press()
     assert chosen == [True]
     assert changed
-    assert block.lay(300, look) > flat + 100
-    assert not block.scroll_sideways(50)
+    assert block.layout(300, look) > flat + 100
+    assert not block.scroll_horizontally(50)
 
 
 def test_copy_copies_the_code(look):
     copied = []
-    block = CodeBlock("a = 1\n", "py", CodeHost(copied.append, lambda: None))
-    block.lay(300, look)
+    block = CodeBlock("a = 1\n", "py", CodeCallbacks(copied.append, lambda: None))
+    block.layout(300, look)
     block.controls()[0].press()
     assert copied == ["a = 1\n"]
 
@@ -77,16 +77,16 @@ def luminance(color: str) -> float:
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_colours_of_code_can_be_read(theme):
     back = luminance(theme.code_background)
-    for color in COLORS[theme.is_dark].values():
+    for color in SYNTAX_COLORS[theme.is_dark].values():
         low, high = sorted((back, luminance(color)))
         assert (high + 0.05) / (low + 0.05) >= 4.5
 
 
 def test_a_wide_table_fits_by_wrapping_and_is_copied_with_tabs(look):
     text = "| a | b |\n|---|---:|\n| short | " + "many words " * 40 + "|\n"
-    (leaf,), references = leaves_of(text)
+    (leaf,), references = parse_leaves(text)
     block = TableBlock(leaf, references)
-    height = block.lay(500, look)
+    height = block.layout(500, look)
     assert block.columns.lefts[-1] <= 500
     assert height > 4 * look.line
     assert block.plain().startswith("a\tb\nshort\tmany words")
@@ -94,34 +94,34 @@ def test_a_wide_table_fits_by_wrapping_and_is_copied_with_tabs(look):
 
 def test_a_growing_table_lays_out_only_its_new_rows(look):
     head = "| a | b |\n|---|---|\n| wide enough cell | x |\n"
-    (leaf,), references = leaves_of(head + "| 1 | 2 |\n")
+    (leaf,), references = parse_leaves(head + "| 1 | 2 |\n")
     block = TableBlock(leaf, references)
-    block.lay(500, look)
+    block.layout(500, look)
     kept = [block.flow(0, 0, look), block.flow(1, 1, look)]
-    (longer,), _ = leaves_of(head + "| 1 | 2 |\n| 3 | 4 |\n")
-    block.become(longer)
-    block.lay(500, look)
+    (longer,), _ = parse_leaves(head + "| 1 | 2 |\n| 3 | 4 |\n")
+    block.set_leaf(longer)
+    block.layout(500, look)
     assert [block.flow(0, 0, look), block.flow(1, 1, look)] == kept
     assert 0 < block.tops[3] - block.dirty_from < 12
 
 
 def test_a_longer_paragraph_is_painted_from_where_it_differs(look):
     words = "some words that fill a line " * 12
-    old = Flow(inline(words + "and **bold**"), look.body, look, 400, look.line)
-    new = Flow(inline(words + "and **bold** end"), look.body, look, 400, look.line)
+    old = TextLayout(parse_inline(words + "and **bold**"), look.body, look, 400, look.line)
+    new = TextLayout(parse_inline(words + "and **bold** end"), look.body, look, 400, look.line)
     assert new.dirty_from(old) >= look.line * (len(old.starts) - 2)
-    other = Flow(inline("other " + words), look.body, look, 400, look.line)
+    other = TextLayout(parse_inline("other " + words), look.body, look, 400, look.line)
     assert other.dirty_from(old) == 0
 
 
 def test_right_to_left_text_stands_at_the_right(look):
-    flow = Flow(Line("שלום עולם"), look.body, look, 400, look.line)
+    flow = TextLayout(Line("שלום עולם"), look.body, look, 400, look.line)
     assert flow.boxes(0, 4)[0].left() > 200
-    assert Flow(Line("hello"), look.body, look, 400, look.line).boxes(0, 4)[0].left() < 5
+    assert TextLayout(Line("hello"), look.body, look, 400, look.line).boxes(0, 4)[0].left() < 5
 
 
 def test_places_of_links(look):
-    flow = Flow(inline("a [link](https://x.org) b"), look.body, look, 400, look.line)
+    flow = TextLayout(parse_inline("a [link](https://x.org) b"), look.body, look, 400, look.line)
     box = flow.boxes(2, 4)[0]
     assert flow.link_at(box.center().x(), box.center().y()) == "https://x.org"
     assert flow.link_at(box.right() + 8, box.center().y()) == ""
@@ -147,12 +147,12 @@ def test_a_call_tells_its_state_by_word_icon_and_colour(stage, state, outcome, w
     item = ToolCallItem("i", "m", "t", "run", {"path": "x"}, state=state, approval_id="a")
     if outcome:
         item.result = ToolResult(tool_use_id="t", content=(Text(text="out"),), outcome=outcome)
-    row = row_for(item, stage, 600)
+    row = make_row(item, stage, 600)
     head = row.blocks[0].head
     assert head.state == words
     assert head.state_icon
     assert head.state_color
-    assert words in row.spoken()
+    assert words in row.spoken_text()
     row.settle(0, 10_000)
     names = [control.name for _, control in row.controls()]
     assert ("Review" in names) == (state is CallState.WAITING)
@@ -162,18 +162,18 @@ def test_an_edited_call_tells_the_arguments_that_ran(stage):
     item = ToolCallItem("i", "m", "t", "run", {"command": "rm -r /"}, state=CallState.ENDED)
     item.effective_input = {"command": "ls"}
     item.result = ToolResult(tool_use_id="t", content=(Text(text="out"),))
-    row = row_for(item, stage, 600)
-    assert "arguments, edited: command: ls" in row.spoken()
-    assert "rm -r" not in row.spoken()
-    assert row.blocks[1].spoken() == "edited · command: ls"
+    row = make_row(item, stage, 600)
+    assert "arguments, edited: command: ls" in row.spoken_text()
+    assert "rm -r" not in row.spoken_text()
+    assert row.blocks[1].spoken_text() == "edited · command: ls"
 
 
 def test_a_question_to_the_person_waits_for_them_and_counts_no_seconds(stage):
     item = ToolCallItem("i", "m", "t", "ask_user", {"question": "Which?"}, state=CallState.RUNNING)
-    row = row_for(item, stage, 600)
+    row = make_row(item, stage, 600)
     head = row.blocks[0].head
     assert (head.state, head.state_color) == ("Waiting for you", "warning")
-    assert "Waiting for you" in row.spoken()
+    assert "Waiting for you" in row.spoken_text()
     # No second is counted that is the person's.
     assert row._since is None
     row.settle(0, 10_000)
@@ -186,7 +186,7 @@ def test_a_question_to_the_person_waits_for_them_and_counts_no_seconds(stage):
 def test_what_was_undone_has_not_the_sign_of_the_button_beside_it(stage):
     item = ToolCallItem("i", "m", "t", "run", {}, state=CallState.ENDED, checkpoints={"c": True}, redos={"r": False})
     item.result = ToolResult(tool_use_id="t")
-    head = row_for(item, stage, 600).blocks[0].head
+    head = make_row(item, stage, 600).blocks[0].head
     assert (head.state, head.action) == ("Undone", "Redo")
     assert head.state_icon not in {"undo", "redo"}
 
@@ -199,7 +199,7 @@ def test_icons_differ_between_outcomes():
 
 
 def test_choices_are_apart_from_items():
-    choices = Choices()
+    choices = ViewChoices()
     assert choices.get("a", "unfolded", default=True)
     choices.set("a", "unfolded", value=False)
     assert not choices.get("a", "unfolded", default=True)
@@ -218,13 +218,13 @@ def test_choices_are_apart_from_items():
     ],
 )
 def test_words(text, offset, word):
-    start, end = word_around(text, offset)
+    start, end = word_at(text, offset)
     assert text[start:end] == word
 
 
 def test_offsets_in_code_follow_the_lines(look):
-    block = CodeBlock("ab\ncd", "", CodeHost(lambda text: None, lambda: None))
-    block.lay(300, look)
+    block = CodeBlock("ab\ncd", "", CodeCallbacks(lambda text: None, lambda: None))
+    block.layout(300, look)
     assert block.offset_at(QPoint(0, 0)) == 0
     assert block.offset_at(QPoint(0, 5000)) == 5
     assert block.paragraph_at(4) == (3, 5)

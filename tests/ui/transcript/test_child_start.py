@@ -9,14 +9,14 @@ import pytest
 
 from tests.frame.patience import PATIENCE
 from ui import __main__ as program
-from ui.transcript.child_start import CHILD, child_command, child_environment, child_folder
+from ui.transcript.child_start import WORKER_FLAG, worker_command, worker_environment, worker_folder
 
 
 @pytest.mark.parametrize("part", ["colouring", "diagram"])
 def test_each_part_starts_isolated_and_says_nothing_to_nonsense(part):
-    command, own = child_command(part), child_environment()
+    command, own = worker_command(part), worker_environment()
     run = subprocess.run(
-        command, input=b"", env=own, cwd=child_folder(), capture_output=True, timeout=PATIENCE, check=False
+        command, input=b"", env=own, cwd=worker_folder(), capture_output=True, timeout=PATIENCE, check=False
     )
     assert run.stdout == b""
     assert (run.returncode, b"JSONDecodeError" in run.stderr) == ((0, False) if part == "colouring" else (1, True))
@@ -30,24 +30,24 @@ def test_every_part_that_the_program_starts_is_there():
 def test_a_frozen_program_starts_itself(monkeypatch):
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.setattr(sys, "executable", "/opt/desktop-agent/desktop-agent")
-    assert child_command("colouring") == ["/opt/desktop-agent/desktop-agent", CHILD, "colouring"]
+    assert worker_command("colouring") == ["/opt/desktop-agent/desktop-agent", WORKER_FLAG, "colouring"]
 
 
 def test_a_part_is_run_instead_of_the_window(monkeypatch):
-    monkeypatch.setattr(program, "_child", lambda name: name)
-    assert program.main([CHILD, "colouring"]) == "ui.transcript.blocks.colouring.child"
+    monkeypatch.setattr(program, "_run_child", lambda name: name)
+    assert program.main([WORKER_FLAG, "colouring"]) == "ui.transcript.blocks.colouring.child"
 
 
 def test_parts_know_little_of_the_environment(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    assert set(child_environment()) <= {"PATH", "SYSTEMROOT"}
+    assert set(worker_environment()) <= {"PATH", "SYSTEMROOT"}
 
 
 LOADED = """
 import sys
 import ui.app
 from ui.transcript.view import TranscriptView
-from ui.transcript.blocks.code.file_names import suggested_name
+from ui.transcript.blocks.code.file_names import suggest_file_name
 assert suggested_name("bash") == "code.sh"
 print(sorted(name for name in sys.modules if name.startswith("pygments")))
 """
@@ -69,6 +69,6 @@ def test_a_part_is_of_the_folder_that_the_program_lies_in(tmp_path):
         if folder == tmp_path / "ui":
             break
     copied = {program.__file__: str(tmp_path / "ui/__main__.py")}
-    command = [copied.get(word, word) for word in child_command("colouring")]
+    command = [copied.get(word, word) for word in worker_command("colouring")]
     run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (run.stdout, run.returncode) == ("mine\n", 3)

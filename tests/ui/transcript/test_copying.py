@@ -14,7 +14,7 @@ from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta
 from tests.ui.transcript.copying.safe_html import SafeReader
 from tests.ui.transcript.standing import LEFT, Standing
-from ui.shell.contents.decoding import MOST_SHOWN
+from ui.shell.contents.decoding import MAX_SHOWN_PIXELS
 from ui.transcript.input import copying, offers
 
 CONTROL = Qt.KeyboardModifier.ControlModifier
@@ -51,11 +51,11 @@ def test_all_of_a_conversation_is_copied_in_three_forms(standing, qtbot):
 
 
 def test_rows_that_nobody_has_seen_are_copied_in_slices_and_the_screen_says_so(qtbot, monkeypatch):
-    monkeypatch.setattr(copying, "_SLICE", 0.0005)
+    monkeypatch.setattr(copying, "_SLICE_SECONDS", 0.0005)
     messages = [m for n in range(400) for m in (Message.user(f"Ask {n}"), Message.assistant(f"- **Answer** {n}"))]
     standing = Standing(qtbot, messages)
-    standing.view._note._wait.setInterval(0)
-    qtbot.waitUntil(lambda: not standing.view.scroller._ahead._timer.isActive())
+    standing.view._copy_note._wait.setInterval(0)
+    qtbot.waitUntil(lambda: not standing.view.scroller._prefetcher._timer.isActive())
     made = len(standing.rows._rows)
     QGuiApplication.clipboard().setText("before")
     said = []
@@ -63,40 +63,40 @@ def test_rows_that_nobody_has_seen_are_copied_in_slices_and_the_screen_says_so(q
     press(standing.view, Qt.Key.Key_A)
     press(standing.view, Qt.Key.Key_C)
     assert QGuiApplication.clipboard().text() == "before"
-    qtbot.waitUntil(standing.view._note.isVisible)
-    assert standing.view._note.accessibleName().startswith("Copying…")
+    qtbot.waitUntil(standing.view._copy_note.isVisible)
+    assert standing.view._copy_note.accessibleName().startswith("Copying…")
     qtbot.waitUntil(lambda: QGuiApplication.clipboard().text() != "before")
     plain, markdown, _ = clipboard()
     assert plain.startswith("Ask 0\n\n• Answer 0\n\nAsk 1")
     assert markdown.endswith("Ask 399\n\n- **Answer** 399")
     assert len(said) > 3
     assert said[-1] == ""
-    assert not standing.view._note.isVisible()
+    assert not standing.view._copy_note.isVisible()
     assert len(standing.rows._rows) <= made + 2
 
 
 def test_what_is_copied_is_what_stood_there_when_it_was_asked_for(qtbot, monkeypatch):
-    monkeypatch.setattr(copying, "_SLICE", 0.0)
+    monkeypatch.setattr(copying, "_SLICE_SECONDS", 0.0)
     standing = Standing(qtbot, [Message.user(f"Ask {n}") for n in range(60)])
     standing.send(TurnStarted("t", "m", "model"), ContentDelta("One"))
     press(standing.view, Qt.Key.Key_A)
     QGuiApplication.clipboard().setText("before")
     standing.view.copy()
-    standing.view.surface.selection.clear()
+    standing.view.row_viewport.selection.clear()
     standing.send(ContentDelta(" two"), RunFinished(RunEnd.COMPLETED))
     qtbot.waitUntil(lambda: QGuiApplication.clipboard().text() != "before")
     assert QGuiApplication.clipboard().text().startswith("Ask 0\n\nAsk 1")
 
 
 def test_a_later_copy_replaces_one_that_is_not_complete(qtbot, monkeypatch):
-    monkeypatch.setattr(copying, "_SLICE", 0.0)
+    monkeypatch.setattr(copying, "_SLICE_SECONDS", 0.0)
     standing = Standing(qtbot, [Message.user(f"Ask {n}") for n in range(100)])
     press(standing.view, Qt.Key.Key_A)
     standing.view.copy()
     standing.view._copier.copy("code")
     qtbot.wait(50)
     assert QGuiApplication.clipboard().text() == "code"
-    assert not standing.view._note.isVisible()
+    assert not standing.view._copy_note.isVisible()
 
 
 NOTES = (
@@ -112,8 +112,8 @@ def test_a_footnote_and_the_way_back(qtbot, times):
     standing = Standing(qtbot, [Message.assistant(filler + NOTES)])
     view, viewport = standing.view, standing.view.viewport()
     row = standing.rows.row(0)
-    while row.last_unread() is not None:
-        row.read(row.last_unread())
+    while row.last_lazy_section() is not None:
+        row.read(row.last_lazy_section())
     view.scroller.show_rows()
     again = standing.block(0, "Again")
     view.scroller.scroll_by(row.block_top(again) - standing.rows.top - 30)
@@ -122,10 +122,10 @@ def test_a_footnote_and_the_way_back(qtbot, times):
         seen = standing.point(0, "The first note", 3)
         assert viewport.rect().contains(seen)
         assert not viewport.rect().contains(standing.point(0, "Start", 6)) or times > 1
-        standing.view.surface.selection.clear()
+        standing.view.row_viewport.selection.clear()
         row.settle_block(standing.block(0, "The first note"))
         last = row.blocks[standing.block(0, "The first note")]
-        assert not last.link_at(last.caret_at(len("The first note")).center().toPoint() + QPoint(8, 0))
+        assert not last.link_at(last.caret_rect_at(len("The first note")).center().toPoint() + QPoint(8, 0))
         back = standing.point(0, "goes on", len("goes on")) + QPoint(8, 0)
         QTest.mouseClick(viewport, LEFT, pos=back)
     assert viewport.rect().contains(standing.point(0, "Again", 6))
@@ -157,7 +157,7 @@ def test_only_the_web_and_mail_are_opened(standing, qtbot):
 def test_tips_say_where_links_lead_and_what_notes_say(qtbot):
     text = "[here](https://x.org/a) and[^1] $x^2$.\n\n| [t](https://y.org) |\n|---|\n\n[^1]: A *note*."
     standing = Standing(qtbot, [Message.assistant(text)])
-    tip = standing.view._links.tip_at
+    tip = standing.view._links.tooltip_at
     assert tip(standing.point(0, "here", 1) + QPoint(2, 0)) == "https://x.org/a"
     assert tip(standing.point(0, "here", 9) + QPoint(2, 0)) == "A note."
     assert tip(standing.point(0, "t", 0) + QPoint(2, 0)) == "https://y.org"
@@ -233,7 +233,7 @@ def test_the_menu_of_an_image_copies_it_as_large_as_it_is(qtbot, tmp_path, menus
     message = Message.user_with_blocks((Text(text="Look"), Image(source=source, name="red.png")))
     standing = Standing(qtbot, [message], tmp_path)
     row = standing.rows.row(0)
-    corner = row.block_box(0).topLeft() + standing.view.surface.row_box(0).topLeft()
+    corner = row.block_box(0).topLeft() + standing.view.row_viewport.row_box(0).topLeft()
     menu, actions = standing.menu(corner + QPoint(20, 20))
     assert menu.accessibleName() == "Menu: Image"
     actions["Copy image"].trigger()
@@ -254,20 +254,20 @@ class Picture:
         message = Message.user_with_blocks((Text(text="Look"), Image(source=source, name="red.png")))
         self.standing = Standing(qtbot, [message, Message.assistant("```py\nx\n```")], folder)
         self.view = self.standing.view
-        self.view._note._wait.setInterval(0)
-        qtbot.waitUntil(lambda: not self.view._workshop.is_busy)
+        self.view._copy_note._wait.setInterval(0)
+        qtbot.waitUntil(lambda: not self.view._job_queue.is_busy)
         QGuiApplication.clipboard().setText("before")
 
     def copy(self):
         row = self.standing.rows.row(0)
-        corner = row.block_box(0).topLeft() + self.view.surface.row_box(0).topLeft()
+        corner = row.block_box(0).topLeft() + self.view.row_viewport.row_box(0).topLeft()
         menu, actions = self.standing.menu(corner + QPoint(20, 20))
         actions["Copy image"].trigger()
         menu.close()
 
     def copy_text(self, how):
         if how == "message":
-            self.view.offers.copy_all()
+            self.view.context_menu.copy_all()
         elif how == "selection":
             press(self.view, Qt.Key.Key_A)
             press(self.view, Qt.Key.Key_C)
@@ -281,7 +281,7 @@ def test_an_image_that_comes_late_does_not_replace_what_was_copied_after_it(qtbo
     picture.copy()
     picture.copy_text(how)
     text = QGuiApplication.clipboard().text()
-    qtbot.waitUntil(lambda: not picture.view._workshop.is_busy)
+    qtbot.waitUntil(lambda: not picture.view._job_queue.is_busy)
     qtbot.wait(20)
     assert QGuiApplication.clipboard().image().isNull()
     assert QGuiApplication.clipboard().text() == text != "before"
@@ -295,30 +295,30 @@ def test_of_two_images_the_last_one_is_copied(qtbot, tmp_path, menus):
 
 
 def test_a_copied_image_is_bounded_as_where_it_is_looked_at_and_kept_nowhere(qtbot, tmp_path, menus, monkeypatch):
-    assert offers._MOST_COPIED == MOST_SHOWN
-    monkeypatch.setattr(offers, "_MOST_COPIED", 10_000)
+    assert offers._MAX_COPIED_PIXELS == MAX_SHOWN_PIXELS
+    monkeypatch.setattr(offers, "_MAX_COPIED_PIXELS", 10_000)
     picture = Picture(qtbot, tmp_path)
     picture.copy()
     qtbot.waitUntil(lambda: not QGuiApplication.clipboard().image().isNull())
     size = QGuiApplication.clipboard().image().size()
     assert size.width() * size.height() <= 10_100
-    assert all(wide < 900 for _, wide, _ in picture.view._stage.thumbnails._kept)
+    assert all(wide < 900 for _, wide, _ in picture.view._render_context.thumbnails._cache)
 
 
 def test_an_image_that_cannot_be_read_is_said_to_be_so(qtbot, tmp_path, menus, monkeypatch):
-    monkeypatch.setattr(offers, "_SAID", 50)
+    monkeypatch.setattr(offers, "_MESSAGE_MS", 50)
     picture = Picture(qtbot, tmp_path)
     (tmp_path / picture.digest).write_bytes(b"nonsense")
     picture.copy()
-    qtbot.waitUntil(picture.view._note.isVisible)
-    assert picture.view._note.accessibleName().startswith("This picture was not copied")
-    qtbot.waitUntil(lambda: not picture.view._note.isVisible())
+    qtbot.waitUntil(picture.view._copy_note.isVisible)
+    assert picture.view._copy_note.accessibleName().startswith("This picture was not copied")
+    qtbot.waitUntil(lambda: not picture.view._copy_note.isVisible())
     assert QGuiApplication.clipboard().text() == "before"
-    monkeypatch.setattr(offers, "_SAID", 50_000)
+    monkeypatch.setattr(offers, "_MESSAGE_MS", 50_000)
     picture.copy()
-    qtbot.waitUntil(picture.view._note.isVisible)
+    qtbot.waitUntil(picture.view._copy_note.isVisible)
     picture.copy_text("code")
-    assert not picture.view._note.isVisible()
+    assert not picture.view._copy_note.isVisible()
 
 
 def test_the_key_for_menus_asks_about_what_has_the_keyboard(standing, menus):

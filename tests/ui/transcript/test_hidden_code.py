@@ -7,28 +7,28 @@ from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QImage, QPainter
 
 from ui.look.theme import LIGHT
-from ui.transcript.blocks.code.code_places import PlacedLines
-from ui.transcript.blocks.code.lines.hidden import shown_line
-from ui.transcript.look import Look
-from ui.transcript.markdown.inline import cut, units
+from ui.transcript.blocks.code.code_places import PositionedCodeLines
+from ui.transcript.blocks.code.lines.hidden import spell_out_line
+from ui.transcript.look import RenderStyle
+from ui.transcript.markdown.inline import slice_utf16, utf16_length
 
 TROJAN = 'if level != "user\u202e \u2066# check\u2069 \u2066":'
 
 
 @pytest.fixture
 def look(qapp):
-    return Look(LIGHT, 100)
+    return RenderStyle(LIGHT, 100)
 
 
 def test_a_line_that_hides_nothing_is_itself():
-    assert shown_line('x = "😀 👨\u200d👩\u200d👧 é\u00a0"\t# y') is None
+    assert spell_out_line('x = "😀 👨\u200d👩\u200d👧 é\u00a0"\t# y') is None
 
 
 def test_what_reorders_is_spelled_out():
-    shown = shown_line(TROJAN)
+    shown = spell_out_line(TROJAN)
     assert shown.text == 'if level != "user⟨U+202E⟩ ⟨U+2066⟩# check⟨U+2069⟩ ⟨U+2066⟩":'
     label = shown.labels[0]
-    assert cut(shown.text, label.shown_start, label.shown_start + label.shown_length) == "⟨U+202E⟩"
+    assert slice_utf16(shown.text, label.shown_start, label.shown_start + label.shown_length) == "⟨U+202E⟩"
 
 
 @pytest.mark.parametrize(
@@ -42,21 +42,21 @@ def test_what_reorders_is_spelled_out():
     ],
 )
 def test_many_of_a_kind_and_long_runs_are_one_label(code, text):
-    assert shown_line(code).text == text
+    assert spell_out_line(code).text == text
 
 
 @given(st.text("ab😀\u202e\u200b\U000e0041 ", max_size=20))
 def test_places_go_there_and_back(code):
-    shown = shown_line(code)
+    shown = spell_out_line(code)
     if shown is None:
         return
-    assert shown.to_shown(units(code)) == units(shown.text)
+    assert shown.to_shown(utf16_length(code)) == utf16_length(shown.text)
     at = 0
     for char in [*code, ""]:
-        stop = shown.stop_at(at)
+        stop = shown.caret_stop_at(at)
         assert shown.from_shown(shown.to_shown(at)) == stop
         assert stop == at or any(label.start < at < label.start + label.length for label in shown.labels)
-        at += units(char)
+        at += utf16_length(char)
 
 
 def painted(lines, look, selection=None):
@@ -69,9 +69,12 @@ def painted(lines, look, selection=None):
 
 
 def test_code_shows_it_and_stays_what_it_is(look):
-    lines, harmless = PlacedLines(TROJAN, wraps=False), PlacedLines(TROJAN.replace("\u202e", ""), wraps=False)
+    lines, harmless = (
+        PositionedCodeLines(TROJAN, wraps=False),
+        PositionedCodeLines(TROJAN.replace("\u202e", ""), wraps=False),
+    )
     for each in (lines, harmless):
-        each.lay(700, look)
+        each.layout(700, look)
     assert painted(lines, look) != painted(harmless, look)
     assert lines.text == TROJAN
     image = painted(lines, look)
@@ -80,18 +83,18 @@ def test_code_shows_it_and_stays_what_it_is(look):
 
 
 def test_places_in_such_a_line_are_those_of_the_code(look):
-    lines = PlacedLines(TROJAN, wraps=False)
-    lines.lay(700, look)
+    lines = PositionedCodeLines(TROJAN, wraps=False)
+    lines.layout(700, look)
     painted(lines, look)
-    assert lines.offset_at(5000, 3) == units(TROJAN)
+    assert lines.offset_at(5000, 3) == utf16_length(TROJAN)
     after = look.mono_advance * (17 + 8 + 1)
     assert lines.offset_at(int(after), 3) == 19
-    assert lines.line_span(3) == (0, units(TROJAN))
+    assert lines.line_span(3) == (0, utf16_length(TROJAN))
 
 
 def test_a_selection_covers_what_it_selects(look):
-    lines = PlacedLines(TROJAN, wraps=False)
-    lines.lay(700, look)
+    lines = PositionedCodeLines(TROJAN, wraps=False)
+    lines.layout(700, look)
     image = painted(lines, look, (17, 18))
     marked = [x for x in range(image.width()) if image.pixelColor(x, 3) == look.color("selection")]
     assert abs(max(marked) - min(marked) + 1 - 8 * look.mono_advance) <= 2

@@ -7,32 +7,32 @@ from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QImage, QPainter
 
 from ui.look.theme import LIGHT
-from ui.transcript.blocks.indent import indent_of, is_turned, paint_inside
+from ui.transcript.blocks.indent import indent_width, is_right_to_left_block, paint_containers
 from ui.transcript.blocks.inline_object import InlineObject
 from ui.transcript.blocks.math.inline_formulas import InlineFormulas
-from ui.transcript.blocks.text_block import LeafText
-from ui.transcript.look import Look
-from ui.transcript.markdown.stream import leaves_of
+from ui.transcript.blocks.text_block import MarkdownTextBlock
+from ui.transcript.look import RenderStyle
+from ui.transcript.markdown.stream import parse_leaves
 
 WIDE, LEFT = 300, 60
 
 
 @pytest.fixture
 def look(qapp):
-    return Look(LIGHT, 100)
+    return RenderStyle(LIGHT, 100)
 
 
 def shown(look, text, index=0):
     """A block of a text, and the columns and rows of a picture in which something stands beside it."""
-    leaves, references = leaves_of(text)
-    block = LeafText(leaves[index], references)
-    block.inside = leaves[index].inside
-    height = block.lay(WIDE, look)
+    leaves, references = parse_leaves(text)
+    block = MarkdownTextBlock(leaves[index], references)
+    block.containers = leaves[index].containers
+    height = block.layout(WIDE, look)
     image = QImage(WIDE + 2 * LEFT, height, QImage.Format.Format_RGB32)
     image.fill(Qt.GlobalColor.white)
     painter = QPainter(image)
     painter.translate(LEFT, 0)
-    paint_inside(painter, look, block, None, QRect(LEFT, 0, WIDE, height))
+    paint_containers(painter, look, block, None, QRect(LEFT, 0, WIDE, height))
     painter.end()
     ink = [
         (x - LEFT, y)
@@ -46,7 +46,7 @@ def shown(look, text, index=0):
 @pytest.mark.parametrize("text", ["- item", "1. item", "- [x] item", "> quote", "- a\n\n  b\n- [ ] c"])
 def test_what_belongs_to_text_from_left_to_right_stands_at_its_left(look, text):
     block, columns, _ = shown(look, text)
-    assert not is_turned(block)
+    assert not is_right_to_left_block(block)
     assert columns
     assert max(columns) < 0
 
@@ -54,10 +54,10 @@ def test_what_belongs_to_text_from_left_to_right_stands_at_its_left(look, text):
 @pytest.mark.parametrize("text", ["- שלום", "1. שלום", "- [x] مرحبا", "> שלום"])
 def test_what_belongs_to_text_from_right_to_left_stands_at_its_right(look, text):
     block, columns, _ = shown(look, text)
-    assert is_turned(block)
+    assert is_right_to_left_block(block)
     assert columns
     assert min(columns) >= WIDE
-    assert max(columns) <= WIDE + indent_of(block.inside, look)
+    assert max(columns) <= WIDE + indent_width(block.containers, look)
 
 
 def test_a_marker_stands_beside_the_letters_of_a_line_with_a_high_formula(look, monkeypatch):
@@ -69,23 +69,23 @@ def test_a_marker_stands_beside_the_letters_of_a_line_with_a_high_formula(look, 
 
 def test_a_footnote_has_its_label_for_a_marker(look):
     block, columns, _ = shown(look, "[^a-rather-long-label]: note\n\nx[^a-rather-long-label]")
-    assert block.inside[0].kind == "footnote"
+    assert block.containers[0].kind == "footnote"
     assert min(columns) > -LEFT
     assert max(columns) < 0
 
 
 def test_lines_in_several_scripts_are_equally_high(look):
     text = "English words 漢字 かな 한국어 😀 👨\u200d👩\u200d👧 שלום " * 8
-    leaves, _ = leaves_of(text)
-    block = LeafText(leaves[0], {})
-    block.lay(WIDE, look)
+    leaves, _ = parse_leaves(text)
+    block = MarkdownTextBlock(leaves[0], {})
+    block.layout(WIDE, look)
     tops = [*block._flow.tops, block._flow.height]
     steps = {after - before for before, after in pairwise(tops)}
     assert max(steps) - min(steps) <= 2
 
 
 def test_code_with_a_hidden_character_in_it_stands_on_one_ground(look):
-    leaves, _ = leaves_of("`a\u200bb` and `c`")
-    block = LeafText(leaves[0], {})
-    block.lay(WIDE, look)
+    leaves, _ = parse_leaves("`a\u200bb` and `c`")
+    block = MarkdownTextBlock(leaves[0], {})
+    block.layout(WIDE, look)
     assert len(block._flow._make_chips()) == 2

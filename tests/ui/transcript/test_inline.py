@@ -4,20 +4,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ui.transcript.markdown.inline import Style, cut, inline, only_image, units
-from ui.transcript.markdown.stream import leaves_of
-from ui.transcript.markdown.unfinished import closed_inline
+from ui.transcript.markdown.inline import SpanStyle, parse_image_only, parse_inline, slice_utf16, utf16_length
+from ui.transcript.markdown.stream import parse_leaves
+from ui.transcript.markdown.unfinished import close_open_inline
 
 
 def styled(text, references=None):
-    line = inline(text, references)
-    return line.text, [(cut(line.text, s.start, s.start + s.length), s.style, s.href) for s in line.spans]
+    line = parse_inline(text, references)
+    return line.text, [(slice_utf16(line.text, s.start, s.start + s.length), s.style, s.href) for s in line.spans]
 
 
 def test_styles_and_offsets_in_utf16_units():
     text, spans = styled("😀 **b** *i* ~~s~~ `c` 漢")
     assert text == "😀 b i s c 漢"
-    assert spans == [("b", Style.BOLD, ""), ("i", Style.ITALIC, ""), ("s", Style.STRIKE, ""), ("c", Style.CODE, "")]
+    assert spans == [
+        ("b", SpanStyle.BOLD, ""),
+        ("i", SpanStyle.ITALIC, ""),
+        ("s", SpanStyle.STRIKE, ""),
+        ("c", SpanStyle.CODE, ""),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -30,7 +35,7 @@ def test_only_web_and_mail_links_lead_anywhere(target):
 
 
 def test_links_of_all_forms():
-    _, references = leaves_of("[r]: https://r.org")
+    _, references = parse_leaves("[r]: https://r.org")
     text, spans = styled("[x](http://x.org) <https://y.org> https://z.org/a, [r] [m](mailto:a@b.c)", references)
     assert text == "x https://y.org https://z.org/a, r m"
     assert [href for _, _, href in spans] == [
@@ -43,12 +48,12 @@ def test_links_of_all_forms():
 
 
 def test_a_remote_picture_is_named_not_fetched():
-    image = only_image("![a chart](https://x.org/c.png)")
+    image = parse_image_only("![a chart](https://x.org/c.png)")
     assert (image.label, image.target) == ("a chart", "https://x.org/c.png")
-    assert only_image("![a](b) and text") is None
+    assert parse_image_only("![a](b) and text") is None
     text, spans = styled("see ![a chart](https://x.org/c.png) here")
     assert text == "see [a chart] here"
-    assert spans == [("[a chart]", Style.IMAGE | Style.LINK, "https://x.org/c.png")]
+    assert spans == [("[a chart]", SpanStyle.IMAGE | SpanStyle.LINK, "https://x.org/c.png")]
 
 
 @pytest.mark.parametrize(
@@ -71,48 +76,48 @@ def test_a_remote_picture_is_named_not_fetched():
     ],
 )
 def test_open_markup_is_shown_as_if_it_were_closed(written, shown):
-    assert closed_inline(written) == shown
+    assert close_open_inline(written) == shown
 
 
 @given(st.text(st.one_of(st.characters(), st.sampled_from("\ud83d\ude00\U0010ffff\uffff"))))
 def test_only_what_is_beyond_the_first_plane_is_two_units(text):
-    assert units(text) == sum(1 + (char > "\uffff") for char in text)
+    assert utf16_length(text) == sum(1 + (char > "\uffff") for char in text)
 
 
 def test_units_and_cut():
-    assert units("a😀b") == 4
-    assert units("\ud83d漢") == 2
-    assert cut("a😀b", 1, 3) == "😀"
-    assert cut("a😀b", 3, 9) == "b"
+    assert utf16_length("a😀b") == 4
+    assert utf16_length("\ud83d漢") == 2
+    assert slice_utf16("a😀b", 1, 3) == "😀"
+    assert slice_utf16("a😀b", 3, 9) == "b"
 
 
 def test_hidden_characters_are_spelled_out_and_ordinary_ones_stay():
     assert styled("a\u202eb `c\u200bd` **e\u2066**") == (
         "a⟨U+202E⟩b c⟨U+200B⟩d e⟨U+2066⟩",
         [
-            ("⟨U+202E⟩", Style.HIDDEN, ""),
-            ("c", Style.CODE, ""),
-            ("⟨U+200B⟩", Style.CODE | Style.HIDDEN, ""),
-            ("d", Style.CODE, ""),
-            ("e", Style.BOLD, ""),
-            ("⟨U+2066⟩", Style.BOLD | Style.HIDDEN, ""),
+            ("⟨U+202E⟩", SpanStyle.HIDDEN, ""),
+            ("c", SpanStyle.CODE, ""),
+            ("⟨U+200B⟩", SpanStyle.CODE | SpanStyle.HIDDEN, ""),
+            ("d", SpanStyle.CODE, ""),
+            ("e", SpanStyle.BOLD, ""),
+            ("⟨U+2066⟩", SpanStyle.BOLD | SpanStyle.HIDDEN, ""),
         ],
     )
-    assert inline("👨\u200d👩\u200d👧 می\u200cخواهم").spans == ()
-    assert inline("numbered &#x202e; too").text == "numbered ⟨U+202E⟩ too"
-    assert inline("\u202e" + "long " * 1000).text.startswith("⟨U+202E⟩long")
+    assert parse_inline("👨\u200d👩\u200d👧 می\u200cخواهم").spans == ()
+    assert parse_inline("numbered &#x202e; too").text == "numbered ⟨U+202E⟩ too"
+    assert parse_inline("\u202e" + "long " * 1000).text.startswith("⟨U+202E⟩long")
 
 
 def test_our_own_signs_are_not_taken_for_hidden_ones():
     assert styled("a\n$x$ \ufffc\u2028") == (
         "a\u2028\ufffc ⟨U+FFFC⟩⟨U+2028⟩",
-        [("\ufffc", Style.MATH, ""), ("⟨U+FFFC⟩⟨U+2028⟩", Style.HIDDEN, "")],
+        [("\ufffc", SpanStyle.MATH, ""), ("⟨U+FFFC⟩⟨U+2028⟩", SpanStyle.HIDDEN, "")],
     )
 
 
 def test_a_reference_leads_to_its_footnote_where_there_is_one():
-    _, references = leaves_of("[^a]: note")
-    assert styled("word[^a] [^b]", references) == ("word[a] [^b]", [("[a]", Style.FOOTNOTE, "#fn:a")])
+    _, references = parse_leaves("[^a]: note")
+    assert styled("word[^a] [^b]", references) == ("word[a] [^b]", [("[a]", SpanStyle.FOOTNOTE, "#fn:a")])
 
 
 def test_two_links_to_one_place_that_touch_are_two():
@@ -122,4 +127,4 @@ def test_two_links_to_one_place_that_touch_are_two():
 
 def test_a_picture_is_named_by_the_words_of_its_description():
     assert styled("![**a** `b` $x$](c)")[0] == "[a b x]"
-    assert only_image("![**a** b](https://x.org/c.png)").label == "a b"
+    assert parse_image_only("![**a** b](https://x.org/c.png)").label == "a b"

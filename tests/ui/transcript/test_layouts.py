@@ -15,12 +15,12 @@ from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.ui.transcript.feeding import Feed, NoPictures, read_all
 from tests.ui.transcript.random_markdown import cut_up, markdown
 from ui.look.theme import ThemeSource
-from ui.transcript.blocks.math.orders import Orders
+from ui.transcript.blocks.math.orders import RenderQueue
 from ui.transcript.blocks.table_block import TableBlock
-from ui.transcript.blocks.text_block import LeafText
+from ui.transcript.blocks.text_block import MarkdownTextBlock
 from ui.transcript.markdown import sections
 from ui.transcript.rows import markdown_body
-from ui.transcript.rows.body.column import Column
+from ui.transcript.rows.body.column import BlockColumn
 from ui.transcript.view import TranscriptView
 
 cuts = st.lists(st.integers(1, 40), min_size=1, max_size=5)
@@ -40,7 +40,7 @@ def drawing(qtbot):
 @pytest.fixture
 def view(drawing):
     """A view in which they stay their sources."""
-    drawing._stage.formulas = None
+    drawing._render_context.formulas = None
     return drawing
 
 
@@ -53,10 +53,10 @@ def streamed(view, pieces):
     kept = []
     with pytest.MonkeyPatch.context() as patch:
         lays, redefined = Counter(), Counter()
-        lay = Column.lay
-        for kind in (LeafText, TableBlock):
-            patch.setattr(kind, "redefine", counted(kind.redefine, redefined))
-        patch.setattr(Column, "lay", lambda row, index: lays.update([id(row.blocks[index])]) or lay(row, index))
+        lay = BlockColumn.layout
+        for kind in (MarkdownTextBlock, TableBlock):
+            patch.setattr(kind, "refresh_references", counted(kind.refresh_references, redefined))
+        patch.setattr(BlockColumn, "layout", lambda row, index: lays.update([id(row.blocks[index])]) or lay(row, index))
         for piece in pieces:
             view.apply(feed(ContentDelta(piece)))
             row = view.surface.rows.row(0)
@@ -86,14 +86,14 @@ class Told:
 
     def __init__(self, patch):
         self.lays, self.tellings = Counter(), 0
-        lay, tell = Column.lay, Orders._tell
-        patch.setattr(Column, "lay", lambda row, at: self.lays.update([id(row.blocks[at])]) or lay(row, at))
+        lay, tell = BlockColumn.layout, RenderQueue._notify
+        patch.setattr(BlockColumn, "layout", lambda row, at: self.lays.update([id(row.blocks[at])]) or lay(row, at))
 
         def told(orders):
-            self.tellings += bool(orders._hearing)
+            self.tellings += bool(orders._ready_listeners)
             tell(orders)
 
-        patch.setattr(Orders, "_tell", told)
+        patch.setattr(RenderQueue, "_notify", told)
 
 
 numbers = count()
@@ -115,7 +115,7 @@ def test_what_is_finished_is_laid_out_again_only_when_pictures_of_formulas_were_
     feed = Feed(transcript)
     drawing.set_transcript(transcript)
     drawing.apply(feed(TurnStarted("t", "m", "model")))
-    rows, orders = drawing.surface.rows, drawing._stage.formulas._orders
+    rows, orders = drawing.surface.rows, drawing._render_context.formulas._orders
     kept = []
     with pytest.MonkeyPatch.context() as patch:
         told = Told(patch)
@@ -131,13 +131,13 @@ def test_what_is_finished_is_laid_out_again_only_when_pictures_of_formulas_were_
             qtbot.wait(20)
         drawing.apply(feed(RunFinished(RunEnd.COMPLETED)))
         look()
-        qtbot.waitUntil(lambda: not orders._wanted and not orders._hearing)
+        qtbot.waitUntil(lambda: not orders._wanted and not orders._ready_listeners)
         drawing.viewport().grab()
         assert rows.row(0).blocks[: len(kept)] == [each for each, _, _ in kept]
         for block, before, tellings in kept:
             assert told.lays[id(block)] - before <= 1 + told.tellings - tellings
     assert "$" not in text or told.tellings
-    assert all(block.laid for block in rows.row(0).blocks)
+    assert all(block.is_laid_out for block in rows.row(0).blocks)
 
 
 def opened(view, text):
@@ -159,10 +159,10 @@ def shape(row):
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_finished_was_laid_out_once_and_is_the_same_when_it_is_opened(view, text, sizes):
     row = streamed(view, cut_up(text, sizes))
-    assert {block.layouts for block in row.blocks} <= {1}
+    assert {block.layout_count for block in row.blocks} <= {1}
     mine = shape(row)
     whole = opened(view, text)
-    assert {block.layouts for block in whole.blocks} <= {1}
+    assert {block.layout_count for block in whole.blocks} <= {1}
     assert mine == shape(whole)
 
 
@@ -172,7 +172,7 @@ def test_a_message_read_section_by_section_is_the_same(view, text):
     whole = opened(view, text)
     mine, said = shape(whole), whole.plain()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(markdown_body, "LONG", 40)
+        patch.setattr(markdown_body, "LONG_TEXT", 40)
         patch.setattr(sections, "SECTION", 30)
         view.set_transcript(Transcript([Message.assistant(text)]))
         row = view.surface.rows.row(0)
@@ -193,13 +193,13 @@ def test_an_answer_that_is_opened_while_it_comes_goes_on_the_same(view, text, pa
     feed(TurnStarted("t", "m", "model"))
     feed(ContentDelta(text[:known]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(markdown_body, "LONG", 40)
+        patch.setattr(markdown_body, "LONG_TEXT", 40)
         patch.setattr(sections, "SECTION", 30)
         view.set_transcript(transcript)
         for number, piece in enumerate(cut_up(text[known:], sizes)):
             view.apply(feed(ContentDelta(piece)))
             row = view.surface.rows.row(0)
-            if number % 2 and (at := row.last_unread()) is not None:
+            if number % 2 and (at := row.last_lazy_section()) is not None:
                 row.read(at)
         view.apply(feed(RunFinished(RunEnd.COMPLETED)))
         row = view.surface.rows.row(0)

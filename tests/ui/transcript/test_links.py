@@ -4,17 +4,19 @@ from importlib.resources import files
 
 import pytest
 
-from ui.transcript.markdown.inline import Style, cut, inline, tip_of
-from ui.transcript.markdown.inline.claims import is_ending
-from ui.transcript.markdown.inline.hosts import own_host, shown_host
-from ui.transcript.markdown.inline.links import note_of, safe_target
+from ui.transcript.markdown.inline import SpanStyle, link_tooltip, parse_inline, slice_utf16
+from ui.transcript.markdown.inline.claims import is_top_level_domain
+from ui.transcript.markdown.inline.hosts import display_host, unicode_host
+from ui.transcript.markdown.inline.links import misleading_link_note, safe_target
 
 CYRILLIC_APPLE = "https://\u0430\u0440\u0440\u04cf\u0435.com"
 
 
 def links(text):
-    line = inline(text)
-    return [(cut(line.text, s.start, s.start + s.length), s.href) for s in line.spans if s.style & Style.LINK]
+    line = parse_inline(text)
+    return [
+        (slice_utf16(line.text, s.start, s.start + s.length), s.href) for s in line.spans if s.style & SpanStyle.LINK
+    ]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +44,7 @@ def links(text):
     ],
 )
 def test_words_that_name_another_place_are_answered_with_the_real_one(words, target, note):
-    assert note_of(words, target) == note
+    assert misleading_link_note(words, target) == note
 
 
 @pytest.mark.parametrize(
@@ -82,7 +84,7 @@ def test_words_that_name_another_place_are_answered_with_the_real_one(words, tar
     ],
 )
 def test_hosts_are_shown_in_their_letters_only_where_these_pass_for_no_others(host, shown):
-    assert shown_host(host) == shown
+    assert display_host(host) == shown
 
 
 @pytest.mark.parametrize(
@@ -125,7 +127,7 @@ def test_hosts_are_shown_in_their_letters_only_where_these_pass_for_no_others(ho
     ],
 )
 def test_whatever_could_be_another_place_is_answered(words):
-    assert note_of(words, "https://evil.example") == "evil.example"
+    assert misleading_link_note(words, "https://evil.example") == "evil.example"
 
 
 @pytest.mark.parametrize(
@@ -145,7 +147,7 @@ def test_whatever_could_be_another_place_is_answered(words):
     ],
 )
 def test_what_names_the_place_itself_or_nothing_is_not_answered(words, target):
-    assert note_of(words, target) == ""
+    assert misleading_link_note(words, target) == ""
 
 
 @pytest.mark.parametrize(
@@ -160,30 +162,32 @@ def test_what_names_the_place_itself_or_nothing_is_not_answered(words, target):
     ],
 )
 def test_mail_that_goes_elsewhere_is_answered(words, target, note):
-    assert note_of(words, target) == note
+    assert misleading_link_note(words, target) == note
 
 
 def test_letters_that_are_looked_up_apart_are_apart():
-    assert note_of("strasse.de", "https://straße.de") == "straße.de"
+    assert misleading_link_note("strasse.de", "https://straße.de") == "straße.de"
 
 
 def test_every_ending_of_the_root_zone_is_known():
     zone = files("hypothesis.vendor").joinpath("tlds-alpha-by-domain.txt").read_text().lower().split("\n")
     endings = [line for line in zone if line and not line.startswith("#")]
     assert len(endings) > 1000
-    assert [each for each in endings if not is_ending(each) or not is_ending(own_host(each))] == []
-    assert not any(map(is_ending, ("js", "json", "array", "html", "2")))
+    assert [
+        each for each in endings if not is_top_level_domain(each) or not is_top_level_domain(unicode_host(each))
+    ] == []
+    assert not any(map(is_top_level_domain, ("js", "json", "array", "html", "2")))
 
 
 def test_the_note_stands_after_the_link_and_belongs_to_nothing():
-    line = inline("see [**google.com**](https://evil.com) now")
+    line = parse_inline("see [**google.com**](https://evil.com) now")
     assert line.text == "see google.com (→ evil.com) now"
     assert line.spans[0].href == "https://evil.com"
-    assert (line.spans[1].style, line.spans[1].href) == (Style.NOTE, "")
+    assert (line.spans[1].style, line.spans[1].href) == (SpanStyle.NOTE, "")
 
 
 def test_a_bare_address_in_foreign_letters_is_answered():
-    assert inline(f"see {CYRILLIC_APPLE} now").text == f"see {CYRILLIC_APPLE} (→ xn--80ak6aa92e.com) now"
+    assert parse_inline(f"see {CYRILLIC_APPLE} now").text == f"see {CYRILLIC_APPLE} (→ xn--80ak6aa92e.com) now"
 
 
 @pytest.mark.parametrize(
@@ -241,6 +245,6 @@ def test_the_tip_of_mail_is_what_will_be_opened():
 
 
 def test_the_tip_is_the_whole_target_with_nothing_hidden():
-    assert tip_of("https://x.org/a\u202eb") == "https://x.org/a⟨U+202E⟩b"
-    assert tip_of(CYRILLIC_APPLE) == f"{CYRILLIC_APPLE} (xn--80ak6aa92e.com)"
-    assert tip_of("#fn:1") == "#fn:1"
+    assert link_tooltip("https://x.org/a\u202eb") == "https://x.org/a⟨U+202E⟩b"
+    assert link_tooltip(CYRILLIC_APPLE) == f"{CYRILLIC_APPLE} (xn--80ak6aa92e.com)"
+    assert link_tooltip("#fn:1") == "#fn:1"

@@ -10,12 +10,12 @@ from desktop_agent.conversation.items import AnswerItem, CallState, StreamedText
 from desktop_agent.vocabulary.blocks import Image
 from desktop_agent.vocabulary.images import UrlSource
 from tests.ui.transcript.feeding import read_all
-from ui.transcript.blocks.flow import Flow
+from ui.transcript.blocks.flow import TextLayout
 from ui.transcript.markdown import stream as stream_module
-from ui.transcript.markdown.inline import LINE_BREAK, Line, inline
-from ui.transcript.markdown.pieces import PIECE, pieces
-from ui.transcript.markdown.stream import MarkdownStream, leaves_of
-from ui.transcript.rows.chooser import row_for
+from ui.transcript.markdown.inline import LINE_BREAK, Line, parse_inline
+from ui.transcript.markdown.pieces import PIECE, split_long_text
+from ui.transcript.markdown.stream import MarkdownStream, parse_leaves
+from ui.transcript.rows.chooser import make_row
 
 SCREEN = 600
 HOSTILE = (
@@ -38,20 +38,20 @@ HOSTILE = (
 def laid_out(monkeypatch):
     """The length of each text that is laid out."""
     lengths: list[int] = []
-    make = Flow.__init__
+    make = TextLayout.__init__
 
     def counted(self, line: Line, *rest, **named):
         lengths.append(len(line.text))
         make(self, line, *rest, **named)
 
-    monkeypatch.setattr(Flow, "__init__", counted)
+    monkeypatch.setattr(TextLayout, "__init__", counted)
     return lengths
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_a_paragraph_that_grows_is_laid_out_at_its_end_only(stage, laid_out, unit):
     item = AnswerItem("i", "m")
-    row = row_for(item, stage, 700)
+    row = make_row(item, stage, 700)
     chunk = (unit * PIECE)[:3000]
     for _ in range(40):
         item.text.append(chunk)
@@ -68,7 +68,7 @@ def test_a_paragraph_that_grows_is_laid_out_at_its_end_only(stage, laid_out, uni
 
 def test_a_piece_that_is_full_is_not_laid_out_again(stage, laid_out):
     item = AnswerItem("i", "m", StreamedText("x" * (3 * PIECE + 10)))
-    row = row_for(item, stage, 700)
+    row = make_row(item, stage, 700)
     row.settle(0, row.height)
     row.settle(0, row.height)
     laid_out.clear()
@@ -87,16 +87,16 @@ def test_a_piece_that_is_full_is_not_laid_out_again(stage, laid_out):
 )
 def test_pieces_joined_are_the_text_and_growing_keeps_them(parts):
     text = "".join(parts) * 3
-    found = list(pieces(text))
+    found = list(split_long_text(text))
     assert "".join((joint or "") + piece for joint, piece in found) == text
     assert max(len(piece) for _, piece in found) <= PIECE
-    longer = list(pieces(text + "more of it" * 30))
+    longer = list(split_long_text(text + "more of it" * 30))
     assert longer[: len(found) - 1] == found[:-1]
 
 
 @pytest.mark.parametrize("text", ["*a **b " * 3000, "[a](b) ~~c~~\n" * 2000, "*" * 5000, "a_" * 700])
 def test_a_piece_has_only_so_many_signs_and_no_word_of_it_is_torn(text):
-    found = list(pieces(text))
+    found = list(split_long_text(text))
     assert len(found) > 1
     assert max(sum(piece.count(sign) for sign in "*_~[") for _, piece in found) <= 600
     if " " in text:
@@ -106,13 +106,13 @@ def test_a_piece_has_only_so_many_signs_and_no_word_of_it_is_torn(text):
 @pytest.mark.parametrize("cluster", ["e\u0301\u0302", "\U0001f469\u200d\U0001f680", "\U0001f44d\U0001f3fd"])
 @pytest.mark.parametrize("before", range(5))
 def test_a_character_of_several_parts_is_not_torn(cluster, before):
-    for joint, piece in list(pieces("x" * before + cluster * PIECE))[1:]:
+    for joint, piece in list(split_long_text("x" * before + cluster * PIECE))[1:]:
         assert joint == ""
         assert piece.startswith(cluster)
 
 
 def test_a_cluster_without_end_is_cut_anyway():
-    assert [len(piece) for _, piece in pieces("\u0301" * (PIECE * 2))] == [PIECE, PIECE]
+    assert [len(piece) for _, piece in split_long_text("\u0301" * (PIECE * 2))] == [PIECE, PIECE]
 
 
 @pytest.mark.parametrize(
@@ -125,25 +125,25 @@ def test_a_long_paragraph_is_the_same_streamed_and_whole(text):
     for at in range(0, len(text), 997):
         closed += stream.append(text[at : at + 997]).closed
     closed += stream.finish().closed
-    assert tuple(closed) == leaves_of(text)[0]
+    assert tuple(closed) == parse_leaves(text)[0]
     assert len(closed) > 4
 
 
 def test_a_paragraph_in_pieces_is_copied_and_selected_as_one(stage):
     said = "word\n" * 2000 + "x" * 9000 + " 😀 end"
-    answer = row_for(AnswerItem("i", "m", StreamedText(f"a\n\n{said}\n\nb"), finished=True), stage, 700)
+    answer = make_row(AnswerItem("i", "m", StreamedText(f"a\n\n{said}\n\nb"), finished=True), stage, 700)
     assert len(answer.blocks) > 5
     assert answer.plain() == f"a\n\n{said}\n\nb"
     assert answer.whole(2) == (1, len(answer.blocks) - 2)
     assert answer.whole(0) == (0, 0)
     first, second = answer.blocks[1].plain(), answer.blocks[2].plain()
     assert answer.plain((1, len(first) - 3), (2, 3)) == f"{first[-3:]}\n{second[:3]}"
-    user = row_for(UserItem("u", "m", said), stage, 700)
+    user = make_row(UserItem("u", "m", said), stage, 700)
     assert user.plain() == said
 
 
 def test_pieces_stand_below_each_other_without_a_gap(stage):
-    row = row_for(AnswerItem("i", "m", StreamedText("a\n\n" + "w " * PIECE), finished=True), stage, 700)
+    row = make_row(AnswerItem("i", "m", StreamedText("a\n\n" + "w " * PIECE), finished=True), stage, 700)
     row.settle(0, row.height)
     row.settle(0, row.height)
     assert row.block_box(2).top() == row.block_box(1).top() + row.block_box(1).height()
@@ -152,19 +152,21 @@ def test_pieces_stand_below_each_other_without_a_gap(stage):
 
 def test_pictures_without_words_have_no_empty_block(stage):
     image = Image(source=UrlSource(url="https://x.org/a.png"))
-    assert len(row_for(UserItem("u", "m", "", (image,)), stage, 700).blocks) == 1
+    assert len(make_row(UserItem("u", "m", "", (image,)), stage, 700).blocks) == 1
 
 
 @pytest.mark.parametrize("text", ["[" * 1000, "![" * 501, "*a* " * PIECE])
 def test_what_is_too_much_to_read_stays_plain(text):
-    assert inline(text + "\n**b**") == Line(text + LINE_BREAK + "**b**")
+    assert parse_inline(text + "\n**b**") == Line(text + LINE_BREAK + "**b**")
 
 
 def test_a_very_long_open_block_is_not_read_again_for_each_piece(monkeypatch):
     read = []
-    outline = stream_module.outline
+    outline = stream_module.parse_blocks
     monkeypatch.setattr(
-        stream_module, "outline", lambda text, *rest, **named: read.append(len(text)) or outline(text, *rest, **named)
+        stream_module,
+        "parse_blocks",
+        lambda text, *rest, **named: read.append(len(text)) or outline(text, *rest, **named),
     )
     stream = MarkdownStream()
     stream.append("- a\n" + "  - item\n" * 8000)
@@ -180,7 +182,7 @@ def test_a_very_long_open_block_is_not_read_again_for_each_piece(monkeypatch):
 
 def test_of_a_long_table_only_what_is_seen_is_laid_out(stage, laid_out):
     text = "| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 3000 + "| é | [x](https://x.org) |\n"
-    row = row_for(AnswerItem("i", "m", StreamedText(text), finished=True), stage, 700)
+    row = make_row(AnswerItem("i", "m", StreamedText(text), finished=True), stage, 700)
     row.settle(0, SCREEN)
     assert laid_out == []
     assert len(row.blocks) < 20
@@ -206,7 +208,7 @@ def test_of_a_long_table_only_what_is_seen_is_laid_out(stage, laid_out):
 
 def test_of_an_endless_cell_the_beginning_is_laid_out_and_all_is_copied(stage, laid_out):
     text = "| a | b |\n|---|---|\n| " + "[x" * 50_000 + " | 2 |\n"
-    row = row_for(AnswerItem("i", "m", StreamedText(text), finished=True), stage, 700)
+    row = make_row(AnswerItem("i", "m", StreamedText(text), finished=True), stage, 700)
     row.settle(0, SCREEN)
     assert max(laid_out) == PIECE + 1
     assert row.plain() == "a\tb\n" + "[x" * 50_000 + "\t2"
@@ -214,16 +216,16 @@ def test_of_an_endless_cell_the_beginning_is_laid_out_and_all_is_copied(stage, l
 
 @pytest.mark.parametrize("text", [">" * 10_000 + " deep", "\n".join("  " * depth + "- deep" for depth in range(200))])
 def test_what_is_nested_too_deep_is_still_there(text):
-    leaves, _ = leaves_of(text + "\n\nend")
+    leaves, _ = parse_leaves(text + "\n\nend")
     assert leaves[-1].text == "end"
     assert sum(leaf.text.count("deep") for leaf in leaves) == text.count("deep")
-    assert max(len(leaf.inside) for leaf in leaves) <= 20
+    assert max(len(leaf.containers) for leaf in leaves) <= 20
 
 
 def test_hidden_characters_of_a_call_are_seen(stage):
     given = {"path": "safe\u202etxt.exe", "\u2066key": "a\u200bb"}
     item = ToolCallItem("i", "m", "t", "wr\u202eite\n_file", given, state=CallState.PENDING)
-    row = row_for(item, stage, 600)
+    row = make_row(item, stage, 600)
     assert row.blocks[0].head.title == "wr⟨U+202E⟩ite _file"
     assert row.label == "Tool call: wr⟨U+202E⟩ite _file"
     assert "safe⟨U+202E⟩txt.exe" in row.blocks[1].plain()
@@ -235,5 +237,5 @@ def test_hidden_characters_of_a_call_are_seen(stage):
     row.refresh("state")
     item.state = CallState.RUNNING
     item.output = StreamedText("out\u202e")
-    everything = "".join(block.plain() for block in row.blocks) + row.spoken()
+    everything = "".join(block.plain() for block in row.blocks) + row.spoken_text()
     assert "\u202e" not in everything

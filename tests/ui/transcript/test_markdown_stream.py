@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from tests.ui.transcript.random_markdown import Reader, cut_up, markdown
 from ui.transcript.markdown import stream as stream_module
-from ui.transcript.markdown.leaves import Inside, Leaf
-from ui.transcript.markdown.parser import outline
+from ui.transcript.markdown.leaves import Container, Leaf
+from ui.transcript.markdown.parser import parse_blocks
 from ui.transcript.markdown.pieces import PIECE
-from ui.transcript.markdown.rules.footnotes import FOOTNOTES
-from ui.transcript.markdown.stream import leaves_of, normal
-from ui.transcript.markdown.unfinished import presentable
+from ui.transcript.markdown.rules.footnotes import FOOTNOTES_KEY
+from ui.transcript.markdown.stream import normalize_newlines, parse_leaves
+from ui.transcript.markdown.unfinished import displayed_tail
 
 EXAMPLES = 350
 SHORT = 160
@@ -24,14 +24,15 @@ SHORT = 160
 
 def definitions(references):
     return {
-        label: set(each) if label == FOOTNOTES else (each["href"], each["title"]) for label, each in references.items()
+        label: set(each) if label == FOOTNOTES_KEY else (each["href"], each["title"])
+        for label, each in references.items()
     }
 
 
 def shown_of(text):
     """What the part of a text that came so far looks like when all of it is read again."""
-    text = normal(text.removesuffix("\r"))
-    return [leaf for piece in outline(presentable(text), is_open=True)[0] for leaf in piece.leaves]
+    text = normalize_newlines(text.removesuffix("\r"))
+    return [leaf for piece in parse_blocks(displayed_tail(text), is_open=True)[0] for leaf in piece.leaves]
 
 
 def check(text, sizes, looks):
@@ -45,7 +46,7 @@ def check(text, sizes, looks):
         if index in looks or len(text) < SHORT:
             check_shown([*reader.closed, *reader.tail], shown_of(so_far))
     reader.finish()
-    whole, references = leaves_of(text)
+    whole, references = parse_leaves(text)
     assert tuple(reader.closed) == whole
     assert reader.tail == ()
     assert definitions(reader.stream.references) == definitions(references)
@@ -77,7 +78,7 @@ def small_pieces():
         for module in ("freezing", "rules.tables"):
             patch.setattr(f"ui.transcript.markdown.{module}.FIRST_BAR", 12)
         patch.setattr("ui.transcript.markdown.pieces._LONGEST_CLUSTER", 8)
-        patch.setattr("ui.transcript.markdown.pieces._MARKS", 6)
+        patch.setattr("ui.transcript.markdown.pieces._MAX_MARKS", 6)
         yield
 
 
@@ -175,17 +176,17 @@ def test_the_head_of_a_table_is_a_table_before_its_second_line():
 
 
 def test_containers_are_flattened_and_markers_stand_once():
-    leaves, _ = leaves_of("> 1. a\n>\n>    b\n> 2. [x] c\n")
-    quote = Inside("quote")
-    assert [(leaf.text, leaf.inside) for leaf in leaves] == [
-        ("a", (quote, Inside("item", "1."))),
-        ("b", (quote, Inside("item", ""))),
-        ("c", (quote, Inside("item", "☑"))),
+    leaves, _ = parse_leaves("> 1. a\n>\n>    b\n> 2. [x] c\n")
+    quote = Container("quote")
+    assert [(leaf.text, leaf.containers) for leaf in leaves] == [
+        ("a", (quote, Container("item", "1."))),
+        ("b", (quote, Container("item", ""))),
+        ("c", (quote, Container("item", "☑"))),
     ]
 
 
 def test_html_is_text():
-    leaves, _ = leaves_of("<script>alert(1)</script>\n\n<div>\n*a*\n</div>")
+    leaves, _ = parse_leaves("<script>alert(1)</script>\n\n<div>\n*a*\n</div>")
     assert [leaf.kind for leaf in leaves] == ["paragraph", "paragraph"]
     assert leaves[0].text == "<script>alert(1)</script>"
 
@@ -202,24 +203,24 @@ def parsed(monkeypatch):
     lengths = []
     monkeypatch.setattr(
         stream_module,
-        "outline",
-        lambda text, *rest, **named: lengths.append(len(text)) or outline(text, *rest, **named),
+        "parse_blocks",
+        lambda text, *rest, **named: lengths.append(len(text)) or parse_blocks(text, *rest, **named),
     )
     return lengths
 
 
 def test_items_of_an_open_list_are_final_when_the_next_one_begins(monkeypatch):
     reader = fed("8) a\n\n   b\n1) c", "\n")
-    assert [(leaf.text, leaf.inside[0].marker) for leaf in reader.closed] == [("a", "8)"), ("b", "")]
-    assert [(leaf.text, leaf.inside[0].marker) for leaf in reader.tail] == [("c", "9)")]
+    assert [(leaf.text, leaf.containers[0].marker) for leaf in reader.closed] == [("a", "8)"), ("b", "")]
+    assert [(leaf.text, leaf.containers[0].marker) for leaf in reader.tail] == [("c", "9)")]
     reader.append("    - x\n\n".join(f"{number}) item\n" for number in range(100)))
     lengths = parsed(monkeypatch)
     for _ in range(50):
         reader.append("1) one more\n")
     assert max(lengths) < 100
-    assert reader.tail[-1].inside[0].marker == "159)"
+    assert reader.tail[-1].containers[0].marker == "159)"
     reader.append("\n10. another list\nend")
-    assert [leaf.inside[0].marker for leaf in reader.tail[:1]] == ["10."]
+    assert [leaf.containers[0].marker for leaf in reader.tail[:1]] == ["10."]
 
 
 def test_a_list_that_becomes_loose_moves_nothing_above():
@@ -234,8 +235,8 @@ def test_a_list_that_becomes_loose_moves_nothing_above():
 
 
 def test_numbers_count_on_from_the_first():
-    leaves, _ = leaves_of("3. a\n3. b\n\n   0. c\n   7. d\n1. e\n\ntext\n\n999999999) x\n1) y")
-    assert [leaf.inside[-1].marker for leaf in leaves if leaf.inside] == [
+    leaves, _ = parse_leaves("3. a\n3. b\n\n   0. c\n   7. d\n1. e\n\ntext\n\n999999999) x\n1) y")
+    assert [leaf.containers[-1].marker for leaf in leaves if leaf.containers] == [
         "3.",
         "4.",
         "0.",
@@ -269,14 +270,14 @@ def test_a_table_ends_where_too_many_cells_are_missing_streamed_as_whole():
     text = "|" + " a |" * 2000 + "\n|" + "---|" * 2000 + "\n" + "| b |\n" * 50
     reader = fed(*cut_up(text, [997]))
     reader.finish()
-    assert tuple(reader.closed) == leaves_of(text)[0]
+    assert tuple(reader.closed) == parse_leaves(text)[0]
     assert [leaf.kind for leaf in reader.closed] == ["table", "paragraph"]
 
 
 def test_an_open_formula_is_one_at_once_and_only_grows(monkeypatch):
     reader = fed("so\n\\[\n", "x^2 ")
     assert [(leaf.kind, leaf.text) for leaf in reader.tail] == [("paragraph", "so"), ("math", "x^2")]
-    monkeypatch.setattr(stream_module, "outline", None)
+    monkeypatch.setattr(stream_module, "parse_blocks", None)
     for _ in range(100):
         reader.append("\\\\\n + y\\")
     assert reader.tail[-1].text.endswith("+ y")
@@ -325,12 +326,12 @@ def test_an_open_block_is_read_at_its_end_only(name, monkeypatch):
     assert max(lengths) < 3 * PIECE
     reader.finish()
     monkeypatch.undo()
-    assert tuple(reader.closed) == leaves_of(text)[0]
+    assert tuple(reader.closed) == parse_leaves(text)[0]
 
 
 def test_a_title_as_long_as_half_a_piece_is_words():
     title = "'" + "word\n" * 500 + "'"
-    leaves, references = leaves_of(f"[a]: /x\n{title}\n\n[b]: /{'y' * 3 * PIECE}\n\n[c]: /z\n'its\ntitle'\n")
+    leaves, references = parse_leaves(f"[a]: /x\n{title}\n\n[b]: /{'y' * 3 * PIECE}\n\n[c]: /z\n'its\ntitle'\n")
     assert [leaf.text for leaf in leaves] == [title]
     assert [(label, each["title"]) for label, each in references.items()] == [("A", ""), ("B", ""), ("C", "its\ntitle")]
 
@@ -340,7 +341,7 @@ def test_what_may_be_a_definition_waits_for_its_end(label):
     text = label + "]: /target\n\nmore words\n"
     reader = fed(*cut_up(text, [487]))
     reader.finish()
-    assert tuple(reader.closed) == leaves_of(text)[0]
+    assert tuple(reader.closed) == parse_leaves(text)[0]
 
 
 @pytest.mark.parametrize("end", ["\n\n", "\n$$ and more\n\n", ""])
@@ -368,17 +369,17 @@ def test_a_paragraph_without_end_is_read_at_its_end_only(monkeypatch):
 
 
 def test_footnotes_stand_where_they_are_defined_under_their_own_label():
-    leaves, references = leaves_of("a[^b] [^1]\n\n[^B]: x\n\n    y\n- z\n\n[^1]:\n\n[b]: /url")
-    assert [(leaf.text, leaf.inside[:1]) for leaf in leaves] == [
+    leaves, references = parse_leaves("a[^b] [^1]\n\n[^B]: x\n\n    y\n- z\n\n[^1]:\n\n[b]: /url")
+    assert [(leaf.text, leaf.containers[:1]) for leaf in leaves] == [
         ("a[^b] [^1]", ()),
-        ("x", (Inside("footnote", "B"),)),
-        ("y", (Inside("footnote", ""),)),
-        ("z", (Inside("item", "•"),)),
-        ("", (Inside("footnote", "1"),)),
+        ("x", (Container("footnote", "B"),)),
+        ("y", (Container("footnote", ""),)),
+        ("z", (Container("item", "•"),)),
+        ("", (Container("footnote", "1"),)),
     ]
     assert [leaf.back for leaf in leaves] == ["", "", "B", "", "1"]
-    assert set(references) == {"B", FOOTNOTES}
-    assert set(references[FOOTNOTES]) == {"B", "1"}
+    assert set(references) == {"B", FOOTNOTES_KEY}
+    assert set(references[FOOTNOTES_KEY]) == {"B", "1"}
 
 
 @pytest.mark.parametrize(
@@ -391,7 +392,7 @@ def test_footnotes_stand_where_they_are_defined_under_their_own_label():
     ],
 )
 def test_the_way_back_from_a_footnote_is_behind_its_last_words(text, last):
-    leaves, _ = leaves_of(text)
+    leaves, _ = parse_leaves(text)
     assert [leaf.text for leaf in leaves if leaf.back == "n"] == [last] * bool(last)
 
 
@@ -422,4 +423,4 @@ def test_a_definition_that_comes_last_is_known_to_who_holds_the_references():
     reader.append("[a] [^1]\n\n[a]: https://x.org\n\n[^1]: note")
     assert reader.stream.finish().definitions
     assert held is reader.stream.references
-    assert set(held) == {"A", FOOTNOTES}
+    assert set(held) == {"A", FOOTNOTES_KEY}

@@ -13,24 +13,30 @@ from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.vocabulary.messages import Message
 from tests.ui.transcript.feeding import NoPictures
 from ui.look.theme import DARK, LIGHT, ThemeSource
-from ui.transcript.blocks.block import Brush
-from ui.transcript.blocks.flow import Flow
+from ui.transcript.blocks.block import PaintContext
+from ui.transcript.blocks.flow import TextLayout
 from ui.transcript.blocks.inline_object import InlineObject
 from ui.transcript.blocks.math import formulas as formulas_module
 from ui.transcript.blocks.math import typesetting
-from ui.transcript.blocks.math.chemistry import reaction
-from ui.transcript.blocks.math.formulas import Coming, Formula, Formulas, MathHost, Shape
-from ui.transcript.blocks.math.latex import LONGEST, Problem, prepared
+from ui.transcript.blocks.math.chemistry import chemistry_to_latex
+from ui.transcript.blocks.math.formulas import (
+    FormulaCache,
+    FormulaRequest,
+    MathCallbacks,
+    PendingFormula,
+    RenderedFormula,
+)
+from ui.transcript.blocks.math.latex import MAX_LATEX_LENGTH, FormulaError, prepare_latex
 from ui.transcript.blocks.math.math_block import MathBlock
-from ui.transcript.blocks.math.readable import _luminance, readable
-from ui.transcript.blocks.math.reasons import reason
-from ui.transcript.blocks.math.typesetting import COLOR, Typeset, typeset
-from ui.transcript.blocks.text_block import LeafText, TextBlock
-from ui.transcript.look import Look
-from ui.transcript.markdown.inline import OBJECT, inline, units
+from ui.transcript.blocks.math.readable import _luminance, with_readable_colors
+from ui.transcript.blocks.math.reasons import formula_error_sentence
+from ui.transcript.blocks.math.typesetting import COLOR, TypesetFormula, typeset
+from ui.transcript.blocks.text_block import MarkdownTextBlock, TextBlock
+from ui.transcript.look import RenderStyle
+from ui.transcript.markdown.inline import OBJECT, parse_inline, utf16_length
 from ui.transcript.markdown.leaves import Leaf
 from ui.transcript.view import TranscriptView
-from ui.transcript.workshop import Workshop
+from ui.transcript.workshop import JobQueue
 
 USUAL = {
     "fraction": r"\frac{a+b}{c-d}",
@@ -54,7 +60,7 @@ USUAL = {
 @pytest.mark.parametrize("latex", USUAL.values(), ids=USUAL)
 def test_usual_formulas_are_read(qapp, latex):
     read = typeset(latex, display=True)
-    assert isinstance(read, Typeset)
+    assert isinstance(read, TypesetFormula)
     assert read.width > 1
     assert read.ascent > 0.4
     assert "<path" in read.svg
@@ -99,7 +105,7 @@ OVER_NOTHING = [
         ("x^2^3", "twice", ""),
         (r"\text{שלום}", "letter", "ש"),
         (r"a\hspace{9999999em}b", "large", ""),
-        ("x" * (LONGEST + 1), "long", ""),
+        ("x" * (MAX_LATEX_LENGTH + 1), "long", ""),
         (r"\frac{1}{" * 60 + "x" + "}" * 60, "deep", ""),
         (r"\left(" * 60 + "x" + r"\right)" * 60, "deep", ""),
         (r"\begin{matrix}" + "1&" * 1500 + r"\end{matrix}", "large", ""),
@@ -107,10 +113,10 @@ OVER_NOTHING = [
 )
 def test_what_cannot_be_drawn_says_why(qapp, latex, cause, what):
     problem = typeset(latex, display=True)
-    assert isinstance(problem, Problem)
+    assert isinstance(problem, FormulaError)
     assert problem.cause == cause
-    assert problem.what == what
-    assert reason(problem).endswith(".") or what in reason(problem)
+    assert problem.detail == what
+    assert formula_error_sentence(problem).endswith(".") or what in formula_error_sentence(problem)
 
 
 @pytest.mark.parametrize(
@@ -135,10 +141,10 @@ def test_what_cannot_be_drawn_says_why(qapp, latex, cause, what):
     ],
 )
 def test_hostile_formulas_end_in_a_picture_or_a_reason(qapp, monkeypatch, latex):
-    monkeypatch.setattr(typesetting, "_LONGEST", 0.3)
+    monkeypatch.setattr(typesetting, "_TIMEOUT", 0.3)
     read = typeset(latex, display=False)
-    assert isinstance(read, Typeset | Problem)
-    if isinstance(read, Typeset):
+    assert isinstance(read, TypesetFormula | FormulaError)
+    if isinstance(read, TypesetFormula):
         assert "file:" not in read.svg
         assert "<script" not in read.svg
         assert "<image" not in read.svg
@@ -146,20 +152,22 @@ def test_hostile_formulas_end_in_a_picture_or_a_reason(qapp, monkeypatch, latex)
 
 def test_a_formula_that_takes_too_long_is_given_up(qapp, monkeypatch):
     typesetting.load()
-    monkeypatch.setattr(typesetting, "_LONGEST", 0.05)
+    monkeypatch.setattr(typesetting, "_TIMEOUT", 0.05)
     begun = time.thread_time()
     problem = typeset("x+" * 1500 + "x", display=True)
     spent = time.thread_time() - begun
-    assert problem == Problem("slow")
-    monkeypatch.setattr(typesetting, "_LONGEST", 10 * spent + 1)
-    assert isinstance(typeset("x+" * 10 + "x", display=True), Typeset)
+    assert problem == FormulaError("slow")
+    monkeypatch.setattr(typesetting, "_TIMEOUT", 10 * spent + 1)
+    assert isinstance(typeset("x+" * 10 + "x", display=True), TypesetFormula)
 
 
 def test_numbers_and_labels_of_equations_are_left_out():
-    assert prepared(r"\begin{align}\label{eq:1} a &= b \nonumber\end{align}") == r"\begin{align*} a &= b \end{align*}"
-    assert prepared(r"\begin{equation}x\end{equation}") == r"\begin{gather*}x\end{gather*}"
-    assert prepared(r"x \tag{7}") == r"x \qquad\text{(7)}"
-    assert prepared(r"\begin{alignat}{2} a &= b\end{alignat}") == r"\begin{align*} a &= b\end{align*}"
+    assert (
+        prepare_latex(r"\begin{align}\label{eq:1} a &= b \nonumber\end{align}") == r"\begin{align*} a &= b \end{align*}"
+    )
+    assert prepare_latex(r"\begin{equation}x\end{equation}") == r"\begin{gather*}x\end{gather*}"
+    assert prepare_latex(r"x \tag{7}") == r"x \qquad\text{(7)}"
+    assert prepare_latex(r"\begin{alignat}{2} a &= b\end{alignat}") == r"\begin{align*} a &= b\end{align*}"
 
 
 @pytest.mark.parametrize(
@@ -175,32 +183,32 @@ def test_numbers_and_labels_of_equations_are_left_out():
     ],
 )
 def test_chemistry(text, latex):
-    assert reaction(text) == latex
+    assert chemistry_to_latex(text) == latex
 
 
 @pytest.fixture
 def formulas(qapp):
-    workshop = Workshop()
-    yield Formulas(workshop)
+    workshop = JobQueue()
+    yield FormulaCache(workshop)
     workshop.close()
 
 
 def wait_for(formulas, shape, qtbot):
     came = []
     found = formulas.get(shape, partial(came.append, 1))
-    if isinstance(found, Coming):
-        found.order.seen()
+    if isinstance(found, PendingFormula):
+        found.ticket.mark_visible()
         qtbot.waitUntil(lambda: bool(came))
     return formulas.get(shape, lambda: None)
 
 
 def test_a_formula_comes_later_and_is_kept(formulas, qtbot):
-    shape = Shape("x^2", 16, "#ff0000")
+    shape = FormulaRequest("x^2", 16, "#ff0000")
     first = formulas.get(shape, lambda: None)
-    assert isinstance(first, Coming)
+    assert isinstance(first, PendingFormula)
     assert first.formula is None
     found = wait_for(formulas, shape, qtbot)
-    assert isinstance(found, Formula)
+    assert isinstance(found, RenderedFormula)
     assert found.picture.width() >= found.width
     assert formulas.get(shape, lambda: None) is found
 
@@ -213,23 +221,23 @@ def colors_of(formula):
 
 
 def test_another_colour_has_the_same_measures_at_once(formulas, qtbot):
-    found = wait_for(formulas, Shape("x^2", 16, "#ff0000"), qtbot)
-    again = formulas.get(Shape("x^2", 16, "#00ff00"), lambda: None).formula
+    found = wait_for(formulas, FormulaRequest("x^2", 16, "#ff0000"), qtbot)
+    again = formulas.get(FormulaRequest("x^2", 16, "#00ff00"), lambda: None).formula
     assert (again.width, again.ascent, again.descent) == (found.width, found.ascent, found.descent)
     assert again.picture is None
-    green = wait_for(formulas, Shape("x^2", 16, "#00ff00"), qtbot)
+    green = wait_for(formulas, FormulaRequest("x^2", 16, "#00ff00"), qtbot)
     assert "#00ff00" in colors_of(green)
 
 
 def test_a_problem_is_told_and_remembered(formulas, qtbot):
-    assert wait_for(formulas, Shape(r"\foobar", 16, "#000000"), qtbot) == Problem("unknown", r"\foobar")
+    assert wait_for(formulas, FormulaRequest(r"\foobar", 16, "#000000"), qtbot) == FormulaError("unknown", r"\foobar")
 
 
 def test_old_pictures_make_room_for_new_ones(formulas, qtbot, monkeypatch):
-    monkeypatch.setattr(formulas_module, "_KEPT_PIXELS", 1000)
-    monkeypatch.setattr(formulas_module, "_KEPT_PROBLEMS", 3)
+    monkeypatch.setattr(formulas_module, "_MAX_CACHED_PIXELS", 1000)
+    monkeypatch.setattr(formulas_module, "_MAX_CACHED_ERRORS", 3)
     for number in range(6):
-        wait_for(formulas, Shape(f"x^{number}", 16, "#000000"), qtbot)
+        wait_for(formulas, FormulaRequest(f"x^{number}", 16, "#000000"), qtbot)
     assert len(formulas._drawn) < 6
     assert len(formulas._read) == 3
     assert formulas._pixels == sum(each.picture.width() * each.picture.height() for each in formulas._drawn.values())
@@ -240,31 +248,31 @@ def test_reading_happens_elsewhere(formulas, qtbot, monkeypatch):
     monkeypatch.setattr(
         formulas_module,
         "typeset",
-        lambda latex, display: threads.append(threading.current_thread()) or Problem("other"),
+        lambda latex, display: threads.append(threading.current_thread()) or FormulaError("other"),
     )
-    wait_for(formulas, Shape("y", 16, "#000000"), qtbot)
+    wait_for(formulas, FormulaRequest("y", 16, "#000000"), qtbot)
     assert threads != [threading.main_thread()]
 
 
 @pytest.fixture
 def look(qapp):
-    return Look(LIGHT, 100)
+    return RenderStyle(LIGHT, 100)
 
 
 def painted(block, look, width=400, height=200):
     image = QImage(width, height, QImage.Format.Format_RGB32)
     image.fill(Qt.GlobalColor.white)
     painter = QPainter(image)
-    block.paint(Brush(painter, look, QRect(0, 0, width, height)))
+    block.paint(PaintContext(painter, look, QRect(0, 0, width, height)))
     painter.end()
     return image
 
 
 def test_objects_have_their_room_in_a_line(look):
-    line = inline("so $x$ and $y$ here")
+    line = parse_inline("so $x$ and $y$ here")
     objects = {at: InlineObject(50, 30, 20) for at, char in enumerate(line.text) if char == OBJECT}
-    flow = Flow(line, look.body, look, 400, look.line, objects=objects)
-    bare = Flow(inline("so  and  here"), look.body, look, 400, look.line)
+    flow = TextLayout(line, look.body, look, 400, look.line, objects=objects)
+    bare = TextLayout(parse_inline("so  and  here"), look.body, look, 400, look.line)
     assert flow.height >= 50
     assert abs(flow.width - bare.width - 100) < 3
     boxes = flow.object_boxes()
@@ -276,55 +284,55 @@ def test_objects_have_their_room_in_a_line(look):
 
 def test_lines_without_objects_stay_as_high_as_they_were(look):
     text = "some words that fill a line " * 6
-    line = inline(f"{text}$x$ {text}")
-    flow = Flow(line, look.body, look, 400, look.line, objects={units(text): InlineObject(20, 40, 20)})
+    line = parse_inline(f"{text}$x$ {text}")
+    flow = TextLayout(line, look.body, look, 400, look.line, objects={utf16_length(text): InlineObject(20, 40, 20)})
     heights = [after - before for before, after in zip(flow.tops, [*flow.tops[1:], flow.height], strict=True)]
     assert max(heights) > 55
     assert sorted(heights)[:-1] == [look.line] * (len(heights) - 1)
 
 
 def test_an_object_in_text_from_right_to_left_stands_in_its_order(look):
-    line = inline("שלום $x$ עולם")
-    flow = Flow(line, look.body, look, 400, look.line, objects={5: InlineObject(50, 10, 5)})
+    line = parse_inline("שלום $x$ עולם")
+    flow = TextLayout(line, look.body, look, 400, look.line, objects={5: InlineObject(50, 10, 5)})
     box = flow.object_boxes()[5]
     assert flow.boxes(0, 4)[0].left() >= box.right()
     assert flow.boxes(7, 4)[0].right() <= box.left()
 
 
 def host_of(formulas, changed):
-    return MathHost(formulas.get, lambda: changed.append(1))
+    return MathCallbacks(formulas.get, lambda: changed.append(1))
 
 
 def test_a_paragraph_shows_the_source_until_the_formula_is_there(formulas, look, qtbot):
     changed = []
-    block = LeafText(Leaf("paragraph", r"so $\frac{a}{b}$ is"), {}, math=host_of(formulas, changed))
-    before = block.lay(400, look)
+    block = MarkdownTextBlock(Leaf("paragraph", r"so $\frac{a}{b}$ is"), {}, math=host_of(formulas, changed))
+    before = block.layout(400, look)
     source = block._flow.object_boxes()[3].width()
     qtbot.waitUntil(lambda: bool(changed))
-    assert not block.laid
-    assert block.lay(400, look) > before
+    assert not block.is_laid_out
+    assert block.layout(400, look) > before
     assert block._flow.object_boxes()[3].width() < source
     assert len(changed) == 1
 
 
 def test_what_was_asked_for_twice_is_told_once(formulas, look, qtbot):
     changed = []
-    block = LeafText(Leaf("paragraph", "$x$"), {}, math=host_of(formulas, changed))
+    block = MarkdownTextBlock(Leaf("paragraph", "$x$"), {}, math=host_of(formulas, changed))
     for _ in range(3):
-        block.lay(400, look)
+        block.layout(400, look)
     qtbot.waitUntil(lambda: bool(changed))
     assert len(changed) == 1
 
 
 def test_a_line_by_itself_shows_the_sources_of_its_formulas(look):
-    flow = Flow(inline("a $x^2$ b"), look.body, look, 400, look.line)
-    longer = Flow(inline("a $x^2 + y^2$ b"), look.body, look, 400, look.line)
+    flow = TextLayout(parse_inline("a $x^2$ b"), look.body, look, 400, look.line)
+    longer = TextLayout(parse_inline("a $x^2 + y^2$ b"), look.body, look, 400, look.line)
     assert longer.object_boxes()[2].width() > flow.object_boxes()[2].width() > 20
 
 
 def test_places_in_a_paragraph_are_those_of_its_plain_text(look):
-    block = LeafText(Leaf("paragraph", r"so $\alpha$ is"), {})
-    block.lay(400, look)
+    block = MarkdownTextBlock(Leaf("paragraph", r"so $\alpha$ is"), {})
+    block.layout(400, look)
     assert block.plain() == r"so $\alpha$ is"
     end = block._flow.object_boxes()[3].right()
     assert block.offset_at(QPoint(int(end), 5)) == len(r"so $\alpha$")
@@ -334,100 +342,102 @@ def test_places_in_a_paragraph_are_those_of_its_plain_text(look):
 
 def test_the_tip_says_source_and_reason(formulas, look, qtbot):
     changed = []
-    block = LeafText(Leaf("paragraph", r"$\foobar$ and [x](https://x.org)"), {}, math=host_of(formulas, changed))
-    block.lay(400, look)
+    block = MarkdownTextBlock(
+        Leaf("paragraph", r"$\foobar$ and [x](https://x.org)"), {}, math=host_of(formulas, changed)
+    )
+    block.layout(400, look)
     qtbot.waitUntil(lambda: bool(changed))
-    block.lay(400, look)
+    block.layout(400, look)
     inside = block._flow.object_boxes()[0].center().toPoint()
-    assert block.tip_at(inside) == "\\foobar\nThis formula cannot be drawn: \\foobar is not known."
+    assert block.tooltip_at(inside) == "\\foobar\nThis formula cannot be drawn: \\foobar is not known."
     link = block._flow.boxes(6, 1)[0].center().toPoint()
-    assert block.tip_at(link) == "https://x.org"
-    assert block.tip_at(QPoint(390, 5)) == ""
+    assert block.tooltip_at(link) == "https://x.org"
+    assert block.tooltip_at(QPoint(390, 5)) == ""
 
 
 def test_a_formula_that_is_too_wide_for_its_line_is_made_smaller(formulas, look, qtbot):
     changed = []
     latex = "+".join("abcdefgh")
-    block = LeafText(Leaf("paragraph", f"${latex}$"), {}, math=host_of(formulas, changed))
-    block.lay(400, look)
+    block = MarkdownTextBlock(Leaf("paragraph", f"${latex}$"), {}, math=host_of(formulas, changed))
+    block.layout(400, look)
     qtbot.waitUntil(lambda: bool(changed))
-    block.lay(400, look)
+    block.layout(400, look)
     whole = block._flow.object_boxes()[0].width()
-    block.lay(int(whole * 0.8), look)
+    block.layout(int(whole * 0.8), look)
     assert block._flow.object_boxes()[0].width() <= whole * 0.8
-    block.lay(int(whole * 0.4), look)
-    assert "too wide" in block.tip_at(QPoint(5, 8))
+    block.layout(int(whole * 0.4), look)
+    assert "too wide" in block.tooltip_at(QPoint(5, 8))
 
 
 def test_a_block_shows_its_source_until_it_is_drawn(formulas, look, qtbot):
     changed = []
     block = MathBlock(r"\frac{a}{b}", host_of(formulas, changed))
-    block.lay(400, look)
+    block.layout(400, look)
     assert block._source
     qtbot.waitUntil(lambda: bool(changed))
-    height = block.lay(400, look)
+    height = block.layout(400, look)
     assert block._source is None
     image = painted(block, look)
     middle = [image.pixelColor(x, y).lightness() for x in range(180, 220) for y in range(height)]
     assert min(middle) < 100
     assert image.pixelColor(5, 5).lightness() == 255
     assert block.plain() == "$$\n\\frac{a}{b}\n$$"
-    assert "\\frac" in block.spoken()
+    assert "\\frac" in block.spoken_text()
     assert (block.offset_at(QPoint(0, 0)), block.offset_at(QPoint(399, 0))) == (0, len(block.plain()))
 
 
 def test_an_open_block_is_not_drawn(formulas, look):
     block = MathBlock(r"\frac{a", host_of(formulas, []), is_open=True)
-    block.lay(400, look)
+    block.layout(400, look)
     assert not formulas._orders._wanted
-    block.grow("}{b}")
-    assert (block.text, block.laid) == (r"\frac{a}{b}", False)
-    block.close("x")
+    block.append("}{b}")
+    assert (block.text, block.is_laid_out) == (r"\frac{a}{b}", False)
+    block.finish("x")
     assert (block.text, block.is_open) == ("x", False)
 
 
 def test_a_wide_block_moves_sideways(formulas, look, qtbot):
     changed = []
     block = MathBlock("+".join(["x"] * 60), host_of(formulas, changed))
-    block.lay(300, look)
+    block.layout(300, look)
     qtbot.waitUntil(lambda: bool(changed))
-    block.lay(300, look)
+    block.layout(300, look)
     before = painted(block, look, 300)
-    assert block.scroll_sideways(100)
+    assert block.scroll_horizontally(100)
     assert painted(block, look, 300) != before
-    assert block.scroll_sideways(1 << 20)
-    assert not block.scroll_sideways(1)
-    block.lay(5000, look)
-    assert not block.scroll_sideways(-1)
+    assert block.scroll_horizontally(1 << 20)
+    assert not block.scroll_horizontally(1)
+    block.layout(5000, look)
+    assert not block.scroll_horizontally(-1)
 
 
 def test_a_block_that_cannot_be_drawn_says_why_below_its_source(formulas, look, qtbot):
     changed = []
     block = MathBlock(r"\foobar", host_of(formulas, changed))
-    before = block.lay(400, look)
+    before = block.layout(400, look)
     qtbot.waitUntil(lambda: bool(changed))
-    assert block.lay(400, look) > before
-    assert block._reason.line.text == r"This formula cannot be drawn: \foobar is not known."
+    assert block.layout(400, look) > before
+    assert block._error_layout.line.text == r"This formula cannot be drawn: \foobar is not known."
 
 
 def test_a_huge_formula_costs_a_beginning_of_its_source(look):
     block = MathBlock("x + " * 25_000, None)
-    assert block.lay(400, look) < 80 * look.mono_line * 5
-    assert len(block._source.line.text) == LONGEST + 1
+    assert block.layout(400, look) < 80 * look.mono_line * 5
+    assert len(block._source.line.text) == MAX_LATEX_LENGTH + 1
     assert len(block.plain()) > 100_000
 
 
 def test_colours_follow_the_theme(formulas, qapp, qtbot):
     for theme in (LIGHT, DARK):
-        shape = Shape("x", 20, Look(theme, 100).color("text").name())
+        shape = FormulaRequest("x", 20, RenderStyle(theme, 100).color("text").name())
         assert theme.text in colors_of(wait_for(formulas, shape, qtbot))
 
 
 def test_text_without_formulas_asks_for_nothing(look):
-    block = TextBlock(inline("plain *text*"))
-    block.lay(300, look)
+    block = TextBlock(parse_inline("plain *text*"))
+    block.layout(300, look)
     assert block._formulas is None
-    assert block.tip_at(QPoint(0, 0)) == ""
+    assert block.tooltip_at(QPoint(0, 0)) == ""
     assert block._flow.object_boxes() == {}
     assert QPointF(0, block.first_line(look).top()) == QPointF(0, 0)
 
@@ -451,8 +461,10 @@ def drawn(view):
     """How many formulas of what the screen shows are pictures."""
     rows = view.surface.rows
     row = rows.row(1)
-    blocks = [block for block in row.blocks if block.laid]
-    in_lines = sum(not block._formulas._coming for block in blocks if isinstance(block, LeafText) and block._formulas)
+    blocks = [block for block in row.blocks if block.is_laid_out]
+    in_lines = sum(
+        not block._formulas._pending for block in blocks if isinstance(block, MarkdownTextBlock) and block._formulas
+    )
     return in_lines, sum(block._formula is not None for block in blocks if isinstance(block, MathBlock))
 
 
@@ -478,7 +490,7 @@ def test_what_is_read_stays_where_it_is_while_formulas_above_arrive(view, qtbot)
 def test_lines_over_a_formula_have_the_colour_of_its_text(qapp):
     for latex in (r"\overline{AB}", r"\underline{x}", r"\frac{a}{b}", r"\color{black}{x}"):
         drawn = typeset(latex, display=False)
-        assert isinstance(drawn, Typeset)
+        assert isinstance(drawn, TypesetFormula)
         assert "black" not in drawn.svg
         assert drawn.svg.count(COLOR) == drawn.svg.count("fill=")
 
@@ -486,12 +498,12 @@ def test_lines_over_a_formula_have_the_colour_of_its_text(qapp):
 @pytest.mark.parametrize(("text", "paper"), [(LIGHT.text, LIGHT.window), (DARK.text, DARK.window)])
 @pytest.mark.parametrize("name", ["blue", "red", "green", "yellow", "white", "gray", "#123456", "cyan"])
 def test_named_colours_can_be_read_on_their_background(qapp, text, paper, name):
-    made = readable(f'<path fill="{name}" /><path fill="{text}" /><g fill="none"/>', text)
+    made = with_readable_colors(f'<path fill="{name}" /><path fill="{text}" /><g fill="none"/>', text)
     color = made.partition('"')[2].partition('"')[0]
     assert contrast(color, paper) >= 4.4
     assert f'fill="{text}"' in made
     assert 'fill="none"' in made
-    assert 'fill="' + text in readable('<path fill="nonsense" />', text)
+    assert 'fill="' + text in with_readable_colors('<path fill="nonsense" />', text)
 
 
 def contrast(one, other):

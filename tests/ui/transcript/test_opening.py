@@ -13,7 +13,7 @@ from desktop_agent.vocabulary.messages import Message, Role
 from tests.ui.transcript.feeding import NoPictures
 from ui.look.theme import ThemeSource
 from ui.transcript.blocks.code.code_block import CodeBlock
-from ui.transcript.rows.chooser import row_for
+from ui.transcript.rows.chooser import make_row
 from ui.transcript.view import TranscriptView
 
 SUMMARY = "## Goals\n\nPaint the **shed**."
@@ -31,7 +31,7 @@ def press(row, name="Show details"):
 
 
 def test_a_notice_opens_and_folds_again(stage):
-    row = row_for(notice(), stage, 600)
+    row = make_row(notice(), stage, 600)
     assert "shed" not in row.plain()
     changed = []
     stage.facts.changed.connect(changed.append)
@@ -44,16 +44,16 @@ def test_a_notice_opens_and_folds_again(stage):
 
 
 def test_a_notice_with_nothing_behind_it_has_nothing_to_open(stage):
-    row = row_for(notice(""), stage, 600)
+    row = make_row(notice(""), stage, 600)
     row.settle(0, 10_000)
     assert not list(row.controls())
 
 
 def test_what_is_behind_a_notice_is_not_read_out_before_it_is_opened(stage):
-    row = row_for(notice(), stage, 600)
-    assert "shed" not in row.spoken()
+    row = make_row(notice(), stage, 600)
+    assert "shed" not in row.spoken_text()
     press(row)
-    assert "shed" in row.spoken()
+    assert "shed" in row.spoken_text()
 
 
 def delegated(*, ended):
@@ -66,14 +66,14 @@ def delegated(*, ended):
 
 
 def test_a_specialists_call_shows_its_steps_while_it_works_and_beside_its_answer(stage):
-    row = row_for(delegated(ended=False), stage, 600)
+    row = make_row(delegated(ended=False), stage, 600)
     assert "read_file · path: a.txt" in row.plain()
     press(row)
     assert [(block._title, block.text) for block in row.blocks if isinstance(block, CodeBlock)][1:] == [
         ("steps", "read_file · path: a.txt"),
     ]
     press(row)
-    row = row_for(delegated(ended=True), stage, 600)
+    row = make_row(delegated(ended=True), stage, 600)
     assert "read_file" not in row.plain()
     press(row)
     assert [block.text for block in row.blocks if isinstance(block, CodeBlock)][1:] == [

@@ -15,9 +15,9 @@ from desktop_agent.vocabulary.messages import Message
 from tests.ui.transcript.feeding import NoPictures
 from ui.look.theme import ThemeSource
 from ui.transcript import pictures as pictures_module
-from ui.transcript.pictures import Thumbnails, read_picture, size_in_file, size_of
+from ui.transcript.pictures import ThumbnailCache, decode_image, encoded_image_size, image_size
 from ui.transcript.view import TranscriptView
-from ui.transcript.workshop import Workshop
+from ui.transcript.workshop import JobQueue
 
 
 def png(width, height, color="#ff0000") -> bytes:
@@ -38,13 +38,13 @@ def stored(folder, width, height, color="#ff0000") -> StoredSource:
 
 @pytest.fixture
 def workshop(qapp):
-    made = Workshop()
+    made = JobQueue()
     yield made
     made.close()
 
 
 def test_a_picture_arrives_later_and_is_then_there(tmp_path, workshop, qtbot):
-    thumbnails = Thumbnails(NoPictures(tmp_path), workshop)
+    thumbnails = ThumbnailCache(NoPictures(tmp_path), workshop)
     source, told = stored(tmp_path, 400, 200), []
     assert thumbnails.get(source, QSize(100, 50), lambda: told.append(1)) == (False, None)
     thumbnails.get(source, QSize(100, 50), lambda: told.append(2))
@@ -56,7 +56,7 @@ def test_a_picture_arrives_later_and_is_then_there(tmp_path, workshop, qtbot):
 
 
 def test_a_missing_or_damaged_file_is_said_to_be_so(tmp_path, workshop, qtbot):
-    thumbnails = Thumbnails(NoPictures(tmp_path), workshop)
+    thumbnails = ThumbnailCache(NoPictures(tmp_path), workshop)
     source = stored(tmp_path, 40, 20)
     (tmp_path / source.digest).write_bytes(b"\x89PNG\r\n\x1a\nnonsense")
     told = []
@@ -66,20 +66,20 @@ def test_a_missing_or_damaged_file_is_said_to_be_so(tmp_path, workshop, qtbot):
 
 
 def test_the_cache_is_bounded(tmp_path, workshop, qtbot, monkeypatch):
-    monkeypatch.setattr("ui.transcript.pictures._KEPT_BYTES", 3 * 10 * 10 * 4)
-    thumbnails, told = Thumbnails(NoPictures(tmp_path), workshop), []
+    monkeypatch.setattr("ui.transcript.pictures._MAX_THUMBNAIL_BYTES", 3 * 10 * 10 * 4)
+    thumbnails, told = ThumbnailCache(NoPictures(tmp_path), workshop), []
     sources = [stored(tmp_path, 50, 50, color) for color in ("#100000", "#200000", "#300000", "#400000", "#500000")]
     for source in sources:
         thumbnails.get(source, QSize(10, 10), lambda: told.append(1))
     qtbot.waitUntil(lambda: len(told) == 5)
-    assert len(thumbnails._kept) == 3
+    assert len(thumbnails._cache) == 3
     assert thumbnails.get(sources[-1], QSize(10, 10), lambda: None)[0]
 
 
 def test_sizes_are_known_without_decoding():
     data = base64.b64encode(png(31, 17)).decode()
-    assert size_of(Base64Source(media_type="image/png", data=data)) == QSize(31, 17)
-    assert not size_of(UrlSource(url="https://x.org/a.png")).isValid()
+    assert image_size(Base64Source(media_type="image/png", data=data)) == QSize(31, 17)
+    assert not image_size(UrlSource(url="https://x.org/a.png")).isValid()
 
 
 def test_a_message_shows_its_picture_at_its_own_proportions_and_opens_it(tmp_path, qtbot):
@@ -91,13 +91,15 @@ def test_a_message_shows_its_picture_at_its_own_proportions_and_opens_it(tmp_pat
     messages = [Message.user_with_blocks([image]), Message.user_with_blocks([Text(text="x"), far])]
     view.set_transcript(Transcript(messages))
     view.show()
-    rows = view.surface.rows
+    rows = view.row_viewport.rows
     (block, control), *_ = rows.row(0).controls()
     assert control.name == "Open image: chart.png"
     assert control.box.width() == 2 * control.box.height() or abs(control.box.width() - 2 * control.box.height()) == 1
     assert control.box.height() <= 320
     height = rows.total
-    box = control.box.translated(rows.row(0).block_box(block).topLeft()).translated(view.surface.row_box(0).topLeft())
+    box = control.box.translated(rows.row(0).block_box(block).topLeft()).translated(
+        view.row_viewport.row_box(0).topLeft()
+    )
 
     def red():
         return view.viewport().grab().toImage().pixelColor(box.center()) == QColor("#ff0000")
@@ -107,23 +109,23 @@ def test_a_message_shows_its_picture_at_its_own_proportions_and_opens_it(tmp_pat
     with qtbot.waitSignal(view.image_opened) as opened:
         QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=box.center())
     assert opened.args == [image]
-    assert rows.row(1).spoken() == "Image: far, x.org\nx"
+    assert rows.row(1).spoken_text() == "Image: far, x.org\nx"
 
 
 def test_a_closed_workshop_delivers_nothing_and_takes_nothing(qapp, qtbot):
-    workshop, told = Workshop(), []
-    workshop.do("a", lambda: 1, told.append)
+    workshop, told = JobQueue(), []
+    workshop.submit("a", lambda: 1, told.append)
     workshop.close()
-    workshop.do("b", lambda: 2, told.append)
+    workshop.submit("b", lambda: 2, told.append)
     qtbot.wait(50)
     assert told == []
 
 
 def test_only_so_many_jobs_wait(qapp, qtbot, monkeypatch):
-    monkeypatch.setattr("ui.transcript.workshop._WAITING", 2)
-    workshop, told = Workshop(), []
+    monkeypatch.setattr("ui.transcript.workshop._MAX_WAITING", 2)
+    workshop, told = JobQueue(), []
     for number in range(50):
-        workshop.do(number, lambda number=number: number, told.append)
+        workshop.submit(number, lambda number=number: number, told.append)
     qtbot.waitUntil(lambda: 49 in told)
     workshop.close()
     assert len(told) <= 50
@@ -133,8 +135,8 @@ def test_only_so_many_jobs_wait(qapp, qtbot, monkeypatch):
 @pytest.mark.parametrize("together", [False, True])
 def test_of_3_000_pictures_only_those_near_the_screen_are_decoded(tmp_path, qtbot, monkeypatch, together):
     decoded = []
-    read = pictures_module.read_picture
-    monkeypatch.setattr(pictures_module, "read_picture", lambda where, size: decoded.append(where) or read(where, size))
+    read = pictures_module.decode_image
+    monkeypatch.setattr(pictures_module, "decode_image", lambda where, size: decoded.append(where) or read(where, size))
     source = stored(tmp_path, 640, 480)
     names = [f"{number:064x}" for number in range(3000)]
     for name in names:
@@ -146,27 +148,27 @@ def test_of_3_000_pictures_only_those_near_the_screen_are_decoded(tmp_path, qtbo
     messages = [images] if together else [[image] for image in images]
     view.set_transcript(Transcript([Message.user_with_blocks(each) for each in messages]))
     view.show()
-    qtbot.waitUntil(lambda: bool(decoded) and not view._workshop.is_busy)
+    qtbot.waitUntil(lambda: bool(decoded) and not view._job_queue.is_busy)
     assert len(set(decoded)) <= 24
     for _ in range(6):
         QTest.keyClick(view, Qt.Key.Key_PageUp)
-        qtbot.waitUntil(lambda: not view._workshop.is_busy)
+        qtbot.waitUntil(lambda: not view._job_queue.is_busy)
     view.scroller.to_start()
-    qtbot.waitUntil(lambda: not view._workshop.is_busy)
+    qtbot.waitUntil(lambda: not view._job_queue.is_busy)
     assert len(set(decoded)) <= 160
-    assert view._stage.thumbnails._size <= 64 * 1024 * 1024
+    assert view._render_context.thumbnails._size <= 64 * 1024 * 1024
 
 
 def test_a_small_picture_is_not_blown_up(tmp_path):
     source = stored(tmp_path, 40, 20)
-    assert read_picture(tmp_path / source.digest, QSize(400, 200)).size() == QSize(40, 20)
-    assert read_picture(tmp_path / source.digest, QSize(4, 2)).size() == QSize(4, 2)
+    assert decode_image(tmp_path / source.digest, QSize(400, 200)).size() == QSize(40, 20)
+    assert decode_image(tmp_path / source.digest, QSize(4, 2)).size() == QSize(4, 2)
 
 
 def test_what_is_too_large_to_be_decoded_is_not_tried(tmp_path, monkeypatch):
-    monkeypatch.setattr(pictures_module, "MOST_PIXELS", 700)
-    assert read_picture(png(40, 20), QSize(4, 2)).isNull()
-    assert not read_picture(png(30, 20), QSize(4, 2)).isNull()
+    monkeypatch.setattr(pictures_module, "MAX_PIXELS", 700)
+    assert decode_image(png(40, 20), QSize(4, 2)).isNull()
+    assert not decode_image(png(30, 20), QSize(4, 2)).isNull()
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
@@ -177,7 +179,7 @@ def test_the_kinds_of_pictures_that_messages_hold_are_read(qapp, kind):
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     assert image.save(buffer, kind)
     data = bytes(buffer.data())
-    assert size_in_file(data) == read_picture(data).size() == QSize(30, 20)
+    assert encoded_image_size(data) == decode_image(data).size() == QSize(30, 20)
 
 
 def test_a_drawing_that_names_further_files_is_not_read(qapp, tmp_path):
@@ -187,13 +189,13 @@ def test_a_drawing_that_names_further_files_is_not_read(qapp, tmp_path):
     (tmp_path / "drawn").write_bytes(data)
     # Qt would.
     assert QImage.fromData(data).pixelColor(4, 4) == QColor("#ff0000")
-    assert read_picture(data).isNull()
-    assert read_picture(tmp_path / "drawn", QSize(4, 4)).isNull()
-    assert size_in_file(data).isEmpty()
+    assert decode_image(data).isNull()
+    assert decode_image(tmp_path / "drawn", QSize(4, 4)).isNull()
+    assert encoded_image_size(data).isEmpty()
 
 
 def test_no_more_pixels_than_wanted(tmp_path):
-    image = read_picture(png(400, 200), most=20_000)
+    image = decode_image(png(400, 200), most=20_000)
     assert image.size() == QSize(200, 100)
-    assert read_picture(tmp_path / "gone").isNull()
-    assert read_picture("no base64!").isNull()
+    assert decode_image(tmp_path / "gone").isNull()
+    assert decode_image("no base64!").isNull()

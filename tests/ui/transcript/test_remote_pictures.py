@@ -14,11 +14,11 @@ from tests.ui.transcript.feeding import Feed, NoPictures
 from tests.ui.transcript.test_pictures import png
 from ui.look.theme import LIGHT, ThemeSource
 from ui.transcript import remote_pictures
-from ui.transcript.blocks.picture.remote_block import RemoteBlock
-from ui.transcript.look import Look
+from ui.transcript.blocks.picture.remote_block import RemoteImageBlock
+from ui.transcript.look import RenderStyle
 from ui.transcript.markdown.inline import RemoteImage
-from ui.transcript.pictures import HeldPicture, size_of
-from ui.transcript.remote_pictures import Progress, RemotePictures
+from ui.transcript.pictures import InMemoryImage, image_size
+from ui.transcript.remote_pictures import LoadState, RemoteImages
 from ui.transcript.view import TranscriptView
 
 HERE = "https://x.org/a/b.png?c=d"
@@ -26,14 +26,14 @@ HERE = "https://x.org/a/b.png?c=d"
 
 @pytest.fixture
 def remote(qapp):
-    made = RemotePictures()
+    made = RemoteImages()
     made.asked = []
     made.wanted.connect(lambda address, insists: made.asked.append((address, insists)))
     return made
 
 
 def test_it_is_asked_for_once(remote):
-    assert remote.of(HERE).progress is Progress.UNASKED
+    assert remote.of(HERE).progress is LoadState.UNASKED
     remote.load(HERE)
     remote.load(HERE)
     assert remote.asked == [(HERE, False)]
@@ -41,7 +41,7 @@ def test_it_is_asked_for_once(remote):
     remote.load(HERE)
     assert remote.asked == [(HERE, False)]
     assert remote.loaded() == [HERE]
-    assert size_of(remote.of(HERE).picture) == QSize(4, 2)
+    assert image_size(remote.of(HERE).picture) == QSize(4, 2)
 
 
 def test_what_is_given_up_does_not_arrive(remote):
@@ -51,7 +51,7 @@ def test_what_is_given_up_does_not_arrive(remote):
     remote.cancel(HERE)
     remote.arrived(HERE, png(4, 2), "b.png")
     remote.failed(HERE, "what", "remedy")
-    assert remote.of(HERE).progress is Progress.UNASKED
+    assert remote.of(HERE).progress is LoadState.UNASKED
     assert told == [HERE]
 
 
@@ -63,12 +63,12 @@ def test_a_refusal_can_be_overruled_only_where_that_helps(remote):
 
 
 def test_only_so_much_is_kept(remote, monkeypatch):
-    monkeypatch.setattr(remote_pictures, "_KEPT_BYTES", 2500)
+    monkeypatch.setattr(remote_pictures, "_MAX_REMOTE_BYTES", 2500)
     for name in "abcd":
         remote.load(name)
         remote.arrived(name, png(4, 2).ljust(1000, b"x"), name)
     assert remote.loaded() == ["c", "d"]
-    assert remote.of("a").progress is Progress.UNASKED
+    assert remote.of("a").progress is LoadState.UNASKED
 
 
 def test_nobody_is_remembered_who_is_gone(remote):
@@ -87,7 +87,7 @@ def test_nobody_is_remembered_who_is_gone(remote):
 class Watching:
     told = 0
 
-    def on_remote_change(self):
+    def on_remote_image_change(self):
         self.told += 1
 
 
@@ -96,7 +96,7 @@ def test_one_whose_head_is_broken_failed(remote):
     remote.arrived(HERE, png(30, 15)[:16] + b"\0" * 200, "b.png")
     found = remote.of(HERE)
     assert (found.progress, found.sentence) == (
-        Progress.FAILED,
+        LoadState.FAILED,
         "This picture is damaged: its size cannot be read.",
     )
     assert found.remedy
@@ -121,14 +121,14 @@ def controls(view):
 def test_the_box_names_it_and_asks_nobody(qtbot, tmp_path):
     view = shown(f"![A chart]({HERE})\n\n![](https://xn--pple-43d.com/x.png)\n\n![c](ftp://x/y)", qtbot, tmp_path)
     asked = []
-    view.remote.wanted.connect(lambda *given: asked.append(given))
+    view.remote_images.wanted.connect(lambda *given: asked.append(given))
     view.grab()
     assert list(controls(view)) == ["Load image"]
-    blocks = view.surface.rows.row(0).blocks
-    assert blocks[0].spoken() == "Image: A chart, x.org"
-    assert blocks[1].spoken() == "Image: Picture, xn--pple-43d.com"
+    blocks = view.row_viewport.rows.row(0).blocks
+    assert blocks[0].spoken_text() == "Image: A chart, x.org"
+    assert blocks[1].spoken_text() == "Image: Picture, xn--pple-43d.com"
     assert not blocks[2].controls()
-    assert blocks[0].tip_at(QPoint()) == HERE
+    assert blocks[0].tooltip_at(QPoint()) == HERE
     assert asked == []
 
 
@@ -137,42 +137,42 @@ def test_by_keyboard_it_is_loaded_and_takes_its_own_size(qtbot, tmp_path):
     view.setFocus()
     QTest.keyClick(view, Qt.Key.Key_Up, Qt.KeyboardModifier.ControlModifier)
     QTest.keyClick(view, Qt.Key.Key_Tab)
-    with qtbot.waitSignal(view.remote.wanted) as asked:
+    with qtbot.waitSignal(view.remote_images.wanted) as asked:
         QTest.keyClick(view, Qt.Key.Key_Return)
     assert asked.args == [HERE, False]
     assert list(controls(view)) == ["Stop loading"]
-    view.remote.arrived(HERE, png(300, 150), "b.png")
+    view.remote_images.arrived(HERE, png(300, 150), "b.png")
     assert list(controls(view)) == ["Open image: A chart"]
-    row = view.surface.rows.row(0)
+    row = view.row_viewport.rows.row(0)
     assert row.block_box(0).height() == 150
-    middle = view.surface.row_box(0).topLeft() + row.block_box(0).topLeft() + QPoint(150, 75)
+    middle = view.row_viewport.row_box(0).topLeft() + row.block_box(0).topLeft() + QPoint(150, 75)
     qtbot.waitUntil(lambda: view.viewport().grab().toImage().pixelColor(middle).name() == "#ff0000")
     with qtbot.waitSignal(view.image_opened) as opened:
         QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=middle)
-    assert opened.args == [HeldPicture(HERE, "b.png", b"")]
+    assert opened.args == [InMemoryImage(HERE, "b.png", b"")]
 
 
 def test_what_went_wrong_stands_in_its_place(qtbot, tmp_path):
     view = shown(f"![A chart]({HERE})", qtbot, tmp_path)
     controls(view)["Load image"].press()
-    before = view.surface.rows.row(0).height
-    view.remote.failed(HERE, "“x.org” could not be reached.", "Check the connection, then load it again.")
-    assert "could not be reached" in view.surface.rows.row(0).spoken()
+    before = view.row_viewport.rows.row(0).height
+    view.remote_images.failed(HERE, "“x.org” could not be reached.", "Check the connection, then load it again.")
+    assert "could not be reached" in view.row_viewport.rows.row(0).spoken_text()
     assert list(controls(view)) == ["Try again"]
-    assert view.surface.rows.row(0).height > before
+    assert view.row_viewport.rows.row(0).height > before
     controls(view)["Try again"].press()
-    view.remote.failed(HERE, "“x.org” is no public server.", "Know it.", may_insist=True)
+    view.remote_images.failed(HERE, "“x.org” is no public server.", "Know it.", may_insist=True)
     assert list(controls(view)) == ["Load anyway"]
 
 
 def test_a_damaged_one_is_said_to_be_so_and_can_be_tried_again(qtbot, tmp_path):
     view = shown(f"![A chart]({HERE})", qtbot, tmp_path)
     controls(view)["Load image"].press()
-    view.remote.arrived(HERE, png(30, 15)[:16], "b.png")
-    assert "is damaged" in view.surface.rows.row(0).spoken()
-    with qtbot.waitSignal(view.remote.wanted):
+    view.remote_images.arrived(HERE, png(30, 15)[:16], "b.png")
+    assert "is damaged" in view.row_viewport.rows.row(0).spoken_text()
+    with qtbot.waitSignal(view.remote_images.wanted):
         controls(view)["Try again"].press()
-    view.remote.arrived(HERE, png(30, 15), "b.png")
+    view.remote_images.arrived(HERE, png(30, 15), "b.png")
     assert list(controls(view)) == ["Open image: A chart"]
 
 
@@ -183,23 +183,23 @@ def test_what_is_hidden_in_its_description_is_written_out(qtbot, tmp_path):
     far = Image(source=UrlSource(url=HERE), name="a\u202egnp.exe")
     view.set_transcript(Transcript([Message.user_with_blocks([far])]))
     view.show()
-    assert view.surface.rows.row(0).spoken() == "Image: a⟨U+202E⟩gnp.exe, x.org"
+    assert view.row_viewport.rows.row(0).spoken_text() == "Image: a⟨U+202E⟩gnp.exe, x.org"
 
 
 def test_the_pointer_selects_it_as_a_whole(qtbot, tmp_path):
     view = shown(f"Above.\n\n![A chart]({HERE})", qtbot, tmp_path)
-    row = view.surface.rows.row(0)
+    row = view.row_viewport.rows.row(0)
     block, box = row.blocks[1], row.block_box(1)
     end = len("A chart ()") + len(HERE)
     assert [block.offset_at(QPoint(x, 20)) for x in (5, box.width() - 5)] == [0, end]
-    assert [block.stop_at(offset) for offset in (0, 1, end)] == [0, end, end]
+    assert [block.caret_stop_at(offset) for offset in (0, 1, end)] == [0, end, end]
     assert block.paragraph_at(3) == (0, end)
 
 
 def test_all_places_of_one_picture_show_it(qtbot, tmp_path):
     view = shown(f"![one]({HERE})\n\n![two]({HERE})", qtbot, tmp_path)
-    view.remote.load(HERE)
-    view.remote.arrived(HERE, png(30, 15), "b.png")
+    view.remote_images.load(HERE)
+    view.remote_images.arrived(HERE, png(30, 15), "b.png")
     view.grab()
     assert sorted(controls(view)) == ["Open image: one", "Open image: two"]
 
@@ -215,8 +215,8 @@ def test_a_picture_that_a_person_sent_by_its_address_is_named_too(qtbot, tmp_pat
 
 
 def test_what_is_no_picture_stays_a_box(qapp, remote):
-    block = RemoteBlock(RemoteImage("x", HERE), None)
-    assert block.lay(400, Look(LIGHT, 100)) == 54
+    block = RemoteImageBlock(RemoteImage("x", HERE), None)
+    assert block.layout(400, RenderStyle(LIGHT, 100)) == 54
     assert not block.controls()
 
 

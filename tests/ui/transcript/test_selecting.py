@@ -11,7 +11,7 @@ from desktop_agent.vocabulary.engine_events import RunEnd, RunFinished, TurnStar
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta
 from tests.ui.transcript.standing import LEFT, Standing
-from ui.transcript.surface.selection import Place
+from ui.transcript.surface.selection import TextPosition
 
 TEXT = (
     "First *words* of a paragraph with [a link](https://x.org/very/long/target) and `code` in it.\n"
@@ -39,7 +39,7 @@ def test_what_is_selected_while_text_arrives_stays_selected_to_the_character(qtb
             words = last[start:end]
             # Spaces at an edge may be the end of a line, and signs may be of the Markdown that is not read yet.
             if words.strip() == words and words.replace(" ", "").isalnum() and words.isascii():
-                view.surface.select(Place(1, len(blocks) - 1, start), Place(1, len(blocks) - 1, end))
+                view.row_viewport.select(TextPosition(1, len(blocks) - 1, start), TextPosition(1, len(blocks) - 1, end))
                 expected = words
         if expected is not None:
             assert standing.selected() == expected

@@ -1,7 +1,7 @@
 """Steps that a provider took on its own servers."""
 
 from desktop_agent.conversation.items import ServerStepItem
-from ui.transcript.rows.chooser import row_for
+from ui.transcript.rows.chooser import make_row
 from ui.transcript.rows.server_step_row import ServerStepRow
 
 
@@ -10,7 +10,7 @@ def step(text, name="web_search"):
 
 
 def test_a_step_is_one_quiet_line_that_opens(stage):
-    row = row_for(step("Looked for the weather in Oslo. " * 20), stage, 600)
+    row = make_row(step("Looked for the weather in Oslo. " * 20), stage, 600)
     assert isinstance(row, ServerStepRow)
     assert row.label == "Server step: web_search"
     assert len(row.blocks) == 2
@@ -23,24 +23,24 @@ def test_a_step_is_one_quiet_line_that_opens(stage):
     assert changed == ["i"]
     assert row.unfolded
     assert row.blocks[1].plain().strip() == ("Looked for the weather in Oslo. " * 20).strip()
-    assert "weather" in row.spoken()
+    assert "weather" in row.spoken_text()
 
 
 def test_a_short_step_has_nothing_to_open(stage):
-    row = row_for(step("Looked for Oslo."), stage, 600)
+    row = make_row(step("Looked for Oslo."), stage, 600)
     row.settle_block(0)
     assert row.blocks[1].plain() == "Looked for Oslo."
     assert not list(row.controls())
-    assert len(row_for(step(""), stage, 600).blocks) == 1
+    assert len(make_row(step(""), stage, 600).blocks) == 1
 
 
 def test_hidden_characters_of_a_step_are_seen(stage):
-    row = row_for(step("a\u202eb", name="x\u202ey\n"), stage, 600)
+    row = make_row(step("a\u202eb", name="x\u202ey\n"), stage, 600)
     assert "\u202e" not in row.label + row.blocks[0].plain() + row.blocks[1].plain()
 
 
 def test_what_it_did_stands_under_its_name(stage):
-    row = row_for(step("Looked for Oslo."), stage, 600)
+    row = make_row(step("Looked for Oslo."), stage, 600)
     row.settle(0, 400)
     head, text = row.block_box(0), row.block_box(1)
     assert (head.left(), text.left()) == (0, 24)

@@ -8,7 +8,7 @@ from desktop_agent.vocabulary.blocks import Citation, Text
 from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.provider_events import ContentDelta, MessageDelta, StopReason, TextClosed
 from tests.ui.transcript.standing import Standing
-from ui.transcript.blocks.sources_block import SourcesBlock, sources_of
+from ui.transcript.blocks.sources_block import SourcesBlock, cited_sources
 
 CITED = (
     Citation(title="First", url="https://one.example/a", start=0, end=3),
@@ -29,7 +29,7 @@ def block_of(stand):
 
 
 def test_each_source_counts_once_and_leads_to_the_web_or_nowhere():
-    found = [(each.number, each.title, each.host, each.url) for each in sources_of(CITED)]
+    found = [(each.number, each.title, each.host, each.url) for each in cited_sources(CITED)]
     assert found == [
         (1, "First", "one.example", "https://one.example/a"),
         (2, "http://bücher.example/b", "bücher.example", "http://bücher.example/b"),
@@ -42,7 +42,7 @@ def test_sources_are_told_and_pressed_by_keyboard(qtbot):
     stand = Standing(qtbot, [answer(CITED)])
     row = stand.rows.row(0)
     stand.rows.settle()
-    assert row.spoken().splitlines()[1:] == [
+    assert row.spoken_text().splitlines()[1:] == [
         "Sources",
         "Source 1: First, one.example",
         "Source 2: http://bücher.example/b, bücher.example",
@@ -51,7 +51,7 @@ def test_sources_are_told_and_pressed_by_keyboard(qtbot):
     ]
     names = [control.name for _, control in row.controls()]
     assert names == ["Source 1: First, one.example", "Source 2: http://bücher.example/b, bücher.example"]
-    stand.view.surface.focus((0, ""))
+    stand.view.row_viewport.focus((0, ""))
     QTest.keyClick(stand.view, Qt.Key.Key_Tab)
     with qtbot.waitSignal(stand.view.link_activated) as activated:
         QTest.keyClick(stand.view, Qt.Key.Key_Return)
@@ -62,7 +62,7 @@ def test_sources_are_told_and_pressed_by_keyboard(qtbot):
 def test_a_click_opens_and_the_tip_says_where(qtbot):
     stand = Standing(qtbot, [answer(CITED)])
     point = stand.point_of(0, "Source 1: First, one.example")
-    assert stand.view.surface.link_at(point) == "https://one.example/a"
+    assert stand.view.row_viewport.link_at(point) == "https://one.example/a"
     with qtbot.waitSignal(stand.view.link_activated) as activated:
         QTest.mouseClick(stand.view.viewport(), Qt.MouseButton.LeftButton, pos=point)
     assert activated.args == ["https://one.example/a"]
@@ -78,7 +78,7 @@ def test_many_sources_are_shown_when_asked_for(qtbot):
     stand.rows.settle()
     assert len(list(stand.rows.row(0).controls())) == 12
     assert stand.rows.row(0).height > before
-    assert stand.rows.row(0).spoken().count("Source ") == 12
+    assert stand.rows.row(0).spoken_text().count("Source ") == 12
 
 
 def test_sources_come_when_the_answer_is_finished(qtbot):
@@ -86,7 +86,7 @@ def test_sources_come_when_the_answer_is_finished(qtbot):
     stand.send(ContentDelta("Known."), TextClosed("p", {}, CITED[:1]), ContentDelta(" More."))
     assert not any(isinstance(each, SourcesBlock) for each in stand.rows.row(0).blocks)
     stand.send(MessageDelta(StopReason.END_TURN))
-    assert block_of(stand).spoken() == "Sources\nSource 1: First, one.example"
+    assert block_of(stand).spoken_text() == "Sources\nSource 1: First, one.example"
 
 
 def test_a_copy_as_markdown_has_the_sources(qtbot):
@@ -113,8 +113,8 @@ def test_numbers_end_below_each_other(qtbot):
     paper = picture.pixelColor(0, 0)
 
     def ends(number):
-        line = block.places()[number].translated(corner)
-        numbers = range(line.left(), line.left() + block._indent(stand.view._stage.look) - 4)
+        line = block.item_rects()[number].translated(corner)
+        numbers = range(line.left(), line.left() + block._indent(stand.view._render_context.style) - 4)
         ys = range(line.top(), line.bottom())
         return max(x for x in numbers if any(picture.pixelColor(x, y) != paper for y in ys))
 
@@ -125,7 +125,7 @@ def test_beside_a_link_there_is_none(qtbot, qt_messages):
     qt_messages.expect("grabbing the keyboard")
     stand = Standing(qtbot, [answer(CITED)])
     point = stand.point_of(0, "Source 1: First, one.example")
-    beside = QPoint(block_of(stand).places()[1].right() + 200, point.y())
+    beside = QPoint(block_of(stand).item_rects()[1].right() + 200, point.y())
     assert "Open link" in stand.menu(point)[1]
     assert "Open link" not in stand.menu(beside)[1]
-    assert stand.view.surface.link_at(beside) == ""
+    assert stand.view.row_viewport.link_at(beside) == ""

@@ -8,12 +8,12 @@ from desktop_agent.vocabulary.blocks import Image, Outcome, Text, ToolResult, To
 from desktop_agent.vocabulary.engine_events import ToolFinished, ToolProgress, ToolStarted, TurnStarted
 from tests.ui.transcript.feeding import Feed, NoPictures
 from tests.ui.transcript.test_pictures import stored
-from ui.look.theme import Reading, ThemeSource
-from ui.transcript.blocks.code.output import OutputBlock, TailBlock
+from ui.look.theme import ReadingStyle, ThemeSource
+from ui.transcript.blocks.code.output import OutputBlock, OutputTailBlock
 from ui.transcript.blocks.picture.thumbnails_block import ThumbnailsBlock
 from ui.transcript.rows import tool_row
 from ui.transcript.rows.cards import call_head
-from ui.transcript.rows.chooser import row_for
+from ui.transcript.rows.chooser import make_row
 from ui.transcript.view import TranscriptView
 
 
@@ -38,7 +38,7 @@ class Running:
 
     @property
     def row(self):
-        return self.view.surface.rows.row(0)
+        return self.view.row_viewport.rows.row(0)
 
     def block(self, kind):
         return next((each for each in self.row.blocks if isinstance(each, kind)), None)
@@ -54,7 +54,7 @@ def test_the_end_is_followed_and_no_longer_than_some_lines(running):
     for number in range(40):
         running.write(f"\x1b[32mline\x1b[0m {number}\n")
         heights.append(running.row.height)
-    tail = running.block(TailBlock)
+    tail = running.block(OutputTailBlock)
     assert tail.plain().split("\n") == [f"line {number}" for number in range(28, 40)]
     assert tail._lines.words[0] == [(0, 4, "green")]
     assert len(set(heights[12:])) == 1
@@ -62,7 +62,7 @@ def test_the_end_is_followed_and_no_longer_than_some_lines(running):
 
 def test_new_output_changes_one_block(running):
     running.write("10%")
-    tail, blocks = running.block(TailBlock), list(running.row.blocks)
+    tail, blocks = running.block(OutputTailBlock), list(running.row.blocks)
     running.write("\r20%")
     assert running.row.blocks == blocks
     assert tail.plain() == "20%"
@@ -73,7 +73,7 @@ def test_opened_it_shows_more_and_stays_what_it_is(running):
     running.row._toggle()
     output = running.block(OutputBlock)
     assert output.text.split("\n")[0] == "line 600"
-    output._press_wrap()
+    output._toggle_wrap()
     running.write("more\n")
     assert running.block(OutputBlock) is output
     assert output._lines.wraps
@@ -85,7 +85,7 @@ def test_a_flood_is_read_from_its_end(running, monkeypatch):
     feed = tool_row.Terminal.feed
     monkeypatch.setattr(tool_row.Terminal, "feed", lambda self, text: fed.append(len(text)) or feed(self, text))
     running.write("x\n" * 150_000 + "last")
-    assert running.block(TailBlock).plain().endswith("x\nlast")
+    assert running.block(OutputTailBlock).plain().endswith("x\nlast")
     assert max(fed) <= 16_000
 
 
@@ -103,10 +103,10 @@ def test_the_result_is_shown_whole_without_commands(running, qtbot):
 
 def test_folded_a_failure_shows_its_end_and_a_success_nothing(running):
     running.finish(Text(text="a\nb\rB\n"), outcome=Outcome.FAILED)
-    assert running.block(TailBlock).plain() == "a\nB"
+    assert running.block(OutputTailBlock).plain() == "a\nB"
     item = ToolCallItem("i", "m", "t", "run", {}, state=CallState.ENDED)
     item.result = ToolResult(tool_use_id="t", content=(Text(text="fine"),), outcome=Outcome.SUCCEEDED)
-    row = row_for(item, running.view._stage, 600)
+    row = make_row(item, running.view._render_context, 600)
     assert len(row.blocks) == 1
 
 
@@ -123,7 +123,7 @@ def test_the_time_is_told_while_it_runs_and_nobody_is_woken_after(running, monke
         monkeypatch.setattr(module, "monotonic", lambda: now[0])
     running.row.refresh("state")
     running.row._since = 100.0
-    seconds = running.view._stage.seconds
+    seconds = running.view._render_context.seconds
     assert seconds._timer.isActive()
     now[0] = 112.0
     seconds._tick()
@@ -137,7 +137,7 @@ def test_the_clock_goes_on_when_rows_are_made_anew(running, monkeypatch):
     now = [100.0]
     for module in (tool_row, call_head):
         monkeypatch.setattr(module, "monotonic", lambda: now[0])
-    starts = tool_row._STARTS[running.view._stage.seconds]
+    starts = tool_row._START_TIMES[running.view._render_context.seconds]
     starts.clear()
     running.row._since = None
     running.row.refresh("state")
@@ -155,9 +155,9 @@ def test_a_compact_card_takes_less_room_and_its_frame_goes_with_it(running):
     running.write("one\ntwo\n")
     frames = []
     for is_compact in (False, True, False):
-        running.view._themes.read_as(Reading(is_compact=is_compact))
+        running.view._themes.set_reading_style(ReadingStyle(is_compact=is_compact))
         picture = running.view.grab().toImage()
-        border = running.view._stage.look.color("border").rgb()
+        border = running.view._render_context.look.color("border").rgb()
         middle = picture.width() // 2
         edges = [y for y in range(picture.height()) if picture.pixelColor(middle, y).rgb() == border]
         frames.append((running.row.height, max(edges) - min(edges)))
@@ -169,4 +169,4 @@ def test_a_compact_card_takes_less_room_and_its_frame_goes_with_it(running):
 def test_hidden_characters_of_output_are_seen(running):
     running.write("safe\u202eexe\n")
     running.view.grab()
-    assert running.block(TailBlock)._lines._cut[0].piece(0).shown.text == "safe⟨U+202E⟩exe"
+    assert running.block(OutputTailBlock)._lines._cut[0].piece(0).shown.text == "safe⟨U+202E⟩exe"

@@ -11,14 +11,14 @@ from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.ui.transcript.feeding import Feed, NoPictures, read_all
 from ui.look.theme import ThemeSource
-from ui.transcript.blocks.table.measuring import Ruler
+from ui.transcript.blocks.table.measuring import CellRuler
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.markdown import stream as stream_module
 from ui.transcript.markdown.stream import MarkdownStream
-from ui.transcript.rows.body.unread import UnreadBlock
-from ui.transcript.rows.chooser import row_for
-from ui.transcript.surface.preparing import lay_in_view
-from ui.transcript.surface.selection import Place
+from ui.transcript.rows.body.unread import LazySection
+from ui.transcript.rows.chooser import make_row
+from ui.transcript.surface.preparing import layout_in_view
+from ui.transcript.surface.selection import TextPosition
 from ui.transcript.view import TranscriptView
 
 SECTION = """## Part {0}
@@ -47,7 +47,7 @@ def view(qtbot):
     with qtbot.waitExposed(view):
         view.show()
     # What is read ahead is read when a test says so.
-    view.scroller._ahead.start = lambda: None
+    view.scroller._prefetcher.start = lambda: None
     return view
 
 
@@ -57,14 +57,14 @@ def show(view, text):
 
 
 def unread(row):
-    return [block for block in row.blocks if isinstance(block, UnreadBlock)]
+    return [block for block in row.blocks if isinstance(block, LazySection)]
 
 
 def read_ahead(view):
     for _ in range(10_000):
-        if not view.surface.rows.has_unread():
+        if not view.surface.rows.has_lazy_sections():
             return
-        view.scroller._ahead._go_on()
+        view.scroller._prefetcher._go_on()
     raise AssertionError
 
 
@@ -77,12 +77,12 @@ def test_of_a_long_message_only_what_is_seen_is_read(view):
     there = len(unread(row))
     assert there > 20
     assert len(row.blocks) < there + 200
-    assert not view.surface.rows.has_unread_in_view()
+    assert not view.surface.rows.has_lazy_sections_in_view()
     before = len(row.blocks)
     view.scroller.to_start()
     assert there - 3 <= len(unread(row)) <= there
     assert before < len(row.blocks) < before + 200
-    assert not view.surface.rows.has_unread_in_view()
+    assert not view.surface.rows.has_lazy_sections_in_view()
 
 
 @pytest.mark.parametrize("place", [0.0, 0.4, 1.0])
@@ -99,7 +99,7 @@ def test_nothing_on_the_screen_moves_while_the_rest_is_read(view, place):
     assert rows.following is following
     assert view.verticalScrollBar().value() == rows.top
     assert (rows.top == top) is (place == 0)
-    whole = row_for(AnswerItem("i", "m", StreamedText(LONG), finished=True), view._stage, rows.width)
+    whole = make_row(AnswerItem("i", "m", StreamedText(LONG), finished=True), view._render_context, rows.width)
     assert row.plain() == whole.plain()
 
 
@@ -115,14 +115,14 @@ def test_scrolling_into_what_was_not_read_moves_by_what_was_asked(view, pixels):
         view.scroller.scroll_by(pixels)
         after = rows.row(1).blocks.index(block)
         assert rows.row_top(1) + rows.row(1).block_top(after) - rows.top == before - pixels
-        assert not rows.has_unread_in_view()
+        assert not rows.has_lazy_sections_in_view()
 
 
 def test_selection_and_focus_stay_with_their_text(view):
     row = show(view, LONG)
     screen = view.surface
     index = next(at for at in range(len(row.blocks) - 1, 0, -1) if "Words of part" in row.blocks[at].plain())
-    screen.select(Place(1, index, 3), Place(1, index + 1, 2))
+    screen.select(TextPosition(1, index, 3), TextPosition(1, index + 1, 2))
     screen.hovered = screen.focused = (1, f"{index}/Copy code")
     heard = []
     screen.on_replaced.append(lambda at, replacement: heard.append((at, replacement.at)))
@@ -130,7 +130,7 @@ def test_selection_and_focus_stay_with_their_text(view):
     read_ahead(view)
     now = row.blocks.index(block)
     assert now > index
-    assert (screen.selection.start, screen.selection.end) == (Place(1, now, 3), Place(1, now + 1, 2))
+    assert (screen.selection.start, screen.selection.end) == (TextPosition(1, now, 3), TextPosition(1, now + 1, 2))
     assert row.plain((now, 3), (now + 1, 2)) == said
     assert screen.hovered == screen.focused == (1, f"{now}/Copy code")
     assert heard
@@ -139,10 +139,10 @@ def test_selection_and_focus_stay_with_their_text(view):
 
 def test_a_place_inside_what_was_not_read_is_found_again(view):
     row = show(view, LONG)
-    at, block = next((at, each) for at, each in enumerate(row.blocks) if isinstance(each, UnreadBlock) and at > 3)
+    at, block = next((at, each) for at, each in enumerate(row.blocks) if isinstance(each, LazySection) and at > 3)
     text = block.plain()
     offset = text.index("second line", text.index("second line") + 1) + 3
-    view.surface.select(Place(1, at, offset), Place(1, at, offset + 5))
+    view.surface.select(TextPosition(1, at, offset), TextPosition(1, at, offset + 5))
     said = text[offset : offset + 5]
     row.read(at)
     start, end = view.surface.selection.ordered
@@ -152,7 +152,7 @@ def test_a_place_inside_what_was_not_read_is_found_again(view):
 
 def test_every_place_inside_what_was_not_read_stays_where_it_was(view):
     row = show(view, LONG)
-    at, block = next((at, each) for at, each in enumerate(row.blocks) if isinstance(each, UnreadBlock) and at > 3)
+    at, block = next((at, each) for at, each in enumerate(row.blocks) if isinstance(each, LazySection) and at > 3)
     text, heard = block.plain(), []
     row.replaced = heard.append
     row.read(at)
@@ -168,7 +168,7 @@ def test_every_place_inside_what_was_not_read_stays_where_it_was(view):
 def test_half_read_is_copied_the_same(view, text):
     row = show(view, text)
     said, counts = row.plain(), set()
-    while (at := row.last_unread()) is not None:
+    while (at := row.last_lazy_section()) is not None:
         row.read(at, 0)
         assert row.plain() == said
         assert row.pieces(0) == (0, len(row.blocks) - 1)
@@ -182,7 +182,7 @@ def test_one_step_of_reading_is_small(view, monkeypatch):
     steps = []
     append = MarkdownStream.append
     monkeypatch.setattr(MarkdownStream, "append", lambda stream, text: steps.append(len(text)) or append(stream, text))
-    while (at := row.last_unread()) is not None:
+    while (at := row.last_lazy_section()) is not None:
         before = len(steps)
         row.read(at, 0)
         assert len(steps) <= before + 1
@@ -192,7 +192,7 @@ def test_one_step_of_reading_is_small(view, monkeypatch):
 def test_everything_is_copied_without_being_read_to_the_screen(view):
     row = show(view, LONG)
     before = len(row.blocks)
-    view.surface.select(Place(), Place(1, 1 << 30, 1 << 30))
+    view.surface.select(TextPosition(), TextPosition(1, 1 << 30, 1 << 30))
     read = row.plain()
     assert len(row.blocks) == before
     read_all(row)
@@ -205,7 +205,7 @@ def test_a_list_without_a_place_to_cut_is_read_in_steps(view):
     assert len(row.blocks) < 1500
     assert unread(row)
     view.surface.rows.jump_to(0)
-    assert not view.surface.rows.has_unread_in_view()
+    assert not view.surface.rows.has_lazy_sections_in_view()
     before = picture(view)
     read_ahead(view)
     assert picture(view) == before
@@ -217,29 +217,29 @@ def test_what_was_read_on_the_screen_is_laid_out_in_slices(view, monkeypatch):
     # Letters under so many marks that all of it is seen at once, each piece of it many times as high as it is.
     row = show(view, ("e" + "\u0301" * 60) * 1000)
     rows = view.surface.rows
-    laid, lay = [], type(row).lay
-    monkeypatch.setattr(type(row), "lay", lambda row, index: laid.append(index) or lay(row, index))
+    laid, lay = [], type(row).layout
+    monkeypatch.setattr(type(row), "layout", lambda row, index: laid.append(index) or lay(row, index))
     slices = 0
-    while rows.has_unread_in_view():
+    while rows.has_lazy_sections_in_view():
         laid.clear()
         rows.read_in_view(0.0)
-        lay_in_view(rows, 0.0)
+        layout_in_view(rows, 0.0)
         slices += 1
         assert len(laid) <= 1
     assert 10 < slices < 200
     top = rows.top
-    assert all(block.laid for at, block in enumerate(row.blocks) if rows.row_top(1) + row.block_top(at) > top)
+    assert all(block.is_laid_out for at, block in enumerate(row.blocks) if rows.row_top(1) + row.block_top(at) > top)
 
 
 def test_what_is_read_at_once_is_not_read_from_its_beginning_at_every_step(view, monkeypatch):
     lengths = []
-    outline = stream_module.outline
+    outline = stream_module.parse_blocks
 
     def counted(text, *rest, **more):
         lengths.append(len(text))
         return outline(text, *rest, **more)
 
-    monkeypatch.setattr(stream_module, "outline", counted)
+    monkeypatch.setattr(stream_module, "parse_blocks", counted)
     nested = "".join("  " * depth + f"- level {depth}\n" for depth in range(250))
     row = show(view, nested)
     lengths.clear()
@@ -256,7 +256,7 @@ def test_the_end_of_a_very_long_list_is_seen_once_it_is_read(view):
     view.surface.rows.settle()
     assert picture(view) == shown
     row = view.surface.rows.row(1)
-    assert row.blocks[-1].laid
+    assert row.blocks[-1].is_laid_out
     assert view.surface.rows.following
 
 
@@ -275,14 +275,14 @@ def test_an_answer_that_is_still_coming_is_opened_at_the_cost_of_its_end(view):
     view.apply(feed(RunFinished(RunEnd.COMPLETED)))
     assert not unread(row)
     assert row.closed == len(row.blocks)
-    whole = row_for(AnswerItem("i", "m", StreamedText(str(row.source())), finished=True), view._stage, 700)
+    whole = make_row(AnswerItem("i", "m", StreamedText(str(row.source())), finished=True), view._render_context, 700)
     assert row.plain() == whole.plain()
 
 
 def test_a_growing_table_is_measured_at_the_cost_of_what_is_new(view, monkeypatch):
     guessed = []
-    guess = Ruler.guess
-    monkeypatch.setattr(Ruler, "guess", lambda ruler, cell: guessed.append(cell) or guess(ruler, cell))
+    guess = CellRuler.estimate
+    monkeypatch.setattr(CellRuler, "estimate", lambda ruler, cell: guessed.append(cell) or guess(ruler, cell))
     transcript = Transcript()
     feed = Feed(transcript)
     feed(TurnStarted("t", "m", "model"))
@@ -297,7 +297,7 @@ def test_a_growing_table_is_measured_at_the_cost_of_what_is_new(view, monkeypatc
     assert len(blocks) == 5
     assert all(isinstance(block, TableBlock) and block.columns is blocks[0].columns for block in blocks)
     tall = sum(view.surface.rows.row(0).block_box(index).height() for index in range(5))
-    assert tall == 301 * (view._stage.look.line + 12) + 2
+    assert tall == 301 * (view._render_context.look.line + 12) + 2
 
 
 def test_a_wider_cell_far_below_widens_the_whole_table(view):
@@ -313,8 +313,8 @@ def test_a_wider_cell_far_below_widens_the_whole_table(view):
     last = view.surface.rows.row(0).blocks[-1]
     assert last.widths == [right - left for left, right in zip(columns.lefts, columns.lefts[1:], strict=False)]
     blocks = view.surface.rows.row(0).blocks
-    assert not blocks[1].laid
-    assert blocks[-2].laid
+    assert not blocks[1].is_laid_out
+    assert blocks[-2].is_laid_out
     assert blocks[-2].widths == last.widths
     painted = picture(view)
     view.viewport().update()
@@ -327,11 +327,11 @@ def test_columns_that_do_not_fit_are_wide_enough_to_be_read(view):
     block = view.surface.rows.row(1).blocks[0]
     assert {right - left for left, right in zip(block.columns.lefts, block.columns.lefts[1:], strict=False)} == {240}
     before = picture(view)
-    assert block.scroll_sideways(300)
+    assert block.scroll_horizontally(300)
     assert block.columns.scrolled == 300
     left, right = view.surface.column + 12, view.surface.column + view.surface.rows.width - 12
     after, y = picture(view), view.surface.row_box(1).top() + 30
     assert before.pixel(left, y) != after.pixel(left, y)
-    assert block.scroll_sideways(1 << 20)
-    assert not block.scroll_sideways(1)
+    assert block.scroll_horizontally(1 << 20)
+    assert not block.scroll_horizontally(1)
     assert picture(view).pixel(right, y) != after.pixel(right, y)

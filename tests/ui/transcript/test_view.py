@@ -39,7 +39,7 @@ def test_it_opens_at_the_end_and_follows(long):
         long.send(ContentDelta("More words to fill the lines. " * 5 + "\n\n"))
     assert long.rows.top == long.rows.bottom
     assert long.view.verticalScrollBar().value() == long.view.verticalScrollBar().maximum()
-    assert not long.view.jump.isVisible()
+    assert not long.view.jump_button.isVisible()
 
 
 def test_scrolled_up_it_stays_to_the_pixel_and_counts_what_is_new(long):
@@ -51,13 +51,13 @@ def test_scrolled_up_it_stays_to_the_pixel_and_counts_what_is_new(long):
     long.view.apply(long.transcript.add_message(Message.user("And another question.")))
     assert long.picture() == before
     assert long.rows.top == value
-    assert long.view.jump.isVisible()
-    assert long.view.jump.count == 1
-    assert long.view.jump.accessibleName() == "Jump to latest"
-    QTest.mouseClick(long.view.jump, Qt.MouseButton.LeftButton)
+    assert long.view.jump_button.isVisible()
+    assert long.view.jump_button.count == 1
+    assert long.view.jump_button.accessibleName() == "Jump to latest"
+    QTest.mouseClick(long.view.jump_button, Qt.MouseButton.LeftButton)
     assert long.rows.following
-    assert not long.view.jump.isVisible()
-    assert long.view.jump.count == 0
+    assert not long.view.jump_button.isVisible()
+    assert long.view.jump_button.count == 0
 
 
 def test_a_change_above_what_is_read_moves_nothing(qtbot):
@@ -80,7 +80,7 @@ def on_screen(qtbot, view) -> QImage:
 
 def coloured(view) -> bool:
     """Whether no colours of code are still to come."""
-    return view._stage.highlighter.is_idle
+    return view._render_context.highlighter.is_idle
 
 
 def painted_anew(qtbot, view) -> QImage:
@@ -99,7 +99,7 @@ def test_blitting_shows_the_same_as_painting_everything(long, qtbot):
 def test_painting_only_what_changed_shows_the_same_as_painting_everything(long, qtbot):
     # Colours that come between two looks are no fault of painting.
     for timer in ("_rest", "_beat", "_late"):
-        getattr(long.view._stage.highlighter, timer).setInterval(0)
+        getattr(long.view._render_context.highlighter, timer).setInterval(0)
     text = "".join(f"word{number} **bold** `code`\n" + "\n- item\n\n" * (number % 3) for number in range(8))
     text += "\n```py\n" + "line = 1\n" * 5 + "```\n\n| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 3 + "\nThe end."
     for at in range(0, len(text), 6):
@@ -221,13 +221,13 @@ def test_messages_are_walked_and_pressed_by_keyboard(qtbot):
     view = stand.view
     control = Qt.KeyboardModifier.ControlModifier
     QTest.keyClick(view, Qt.Key.Key_Up, control)
-    assert view.surface.focused == (1, "")
+    assert view.row_viewport.focused == (1, "")
     QTest.keyClick(view, Qt.Key.Key_Tab)
-    assert view.surface.focused == (1, "0/Copy code")
+    assert view.row_viewport.focused == (1, "0/Copy code")
     QTest.keyClick(view, Qt.Key.Key_Return)
     assert QGuiApplication.clipboard().text() == "x = 1"
     QTest.keyClick(view, Qt.Key.Key_Up, control)
-    assert view.surface.focused == (0, "")
+    assert view.row_viewport.focused == (0, "")
 
 
 def test_a_link_is_activated_by_a_click_and_never_a_foreign_scheme(qtbot):
@@ -255,7 +255,7 @@ def test_the_context_menu_copies_markdown_of_the_message_under_the_pointer(qtbot
     actions["Copy message"].trigger()
     assert QGuiApplication.clipboard().text() == "Some bold words"
     actions["Select all"].trigger()
-    assert not stand.view.surface.selection.is_empty
+    assert not stand.view.row_viewport.selection.is_empty
     menu.close()
 
 
@@ -296,7 +296,7 @@ def test_only_what_is_near_is_laid_out_even_inside_one_message(qtbot):
     for _ in range(20):
         stand.view.scroller.scroll_by(-900)
     assert len(row.blocks) < 3000
-    assert sum(block.laid for block in row.blocks) < 200
+    assert sum(block.is_laid_out for block in row.blocks) < 200
 
 
 def test_rows_that_nobody_has_seen_are_not_made(qtbot):

@@ -4,12 +4,12 @@ import threading
 
 import pytest
 
-from ui.transcript.workshop import Workshop
+from ui.transcript.workshop import JobQueue
 
 
 @pytest.fixture
 def workshop(qapp):
-    made = Workshop()
+    made = JobQueue()
     yield made
     made.close()
 
@@ -61,9 +61,9 @@ def test_jobs_that_follow_soon_are_done_by_the_same_thread(workshop, qtbot):
 
 
 def test_who_closes_it_does_not_wait_for_more_jobs(qapp, qtbot):
-    workshop, closing, threads = Workshop(), [], []
+    workshop, closing, threads = JobQueue(), [], []
     workshop.closing.connect(lambda: closing.append(1))
-    workshop.do("a", threading.current_thread, threads.append)
+    workshop.submit("a", threading.current_thread, threads.append)
     qtbot.waitUntil(lambda: bool(threads))
     workshop.close()
     assert closing == [1]

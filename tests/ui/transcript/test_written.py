@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ui.transcript.markdown import written as written_module
-from ui.transcript.markdown.inline import OBJECT, Line, Style, cut, inline, units
-from ui.transcript.markdown.inline.lines import slicer
-from ui.transcript.markdown.rules.footnotes import FOOTNOTES
-from ui.transcript.markdown.written import as_html, as_markdown
+from ui.transcript.markdown.inline import OBJECT, Line, SpanStyle, parse_inline, slice_utf16, utf16_length
+from ui.transcript.markdown.inline.lines import make_slicer
+from ui.transcript.markdown.rules.footnotes import FOOTNOTES_KEY
+from ui.transcript.markdown.written import line_to_html, line_to_markdown
 
-NOTES = {FOOTNOTES: {"1": True}}
+NOTES = {FOOTNOTES_KEY: {"1": True}}
 ATOMS = (
     "a", "b", "word", " ", "  ", "\n", "*", "**", "_", "__", "~~", "`", "``", "[", "](https://x.org)", "](u)", "]", "!",
     "![", "<", "<https://y.org>", "https://z.org/a", "&amp;", "&", "\\", "$x^2$", "$", "\\(a\\)", "$$b$$", "[^1]", "é",
@@ -31,9 +31,9 @@ def has_words(line):
 @settings(derandomize=True, max_examples=400, deadline=None)
 @given(texts)
 def test_read_again_it_is_the_same_line(text):
-    line = inline(text, NOTES)
+    line = parse_inline(text, NOTES)
     if has_words(line):
-        assert inline(as_markdown(line), NOTES) == line
+        assert parse_inline(line_to_markdown(line), NOTES) == line
 
 
 @pytest.mark.parametrize(
@@ -53,14 +53,14 @@ def test_read_again_it_is_the_same_line(text):
     ],
 )
 def test_it_is_written_as_a_person_would(text, written):
-    assert as_markdown(inline(text, NOTES)) == written
+    assert line_to_markdown(parse_inline(text, NOTES)) == written
 
 
 def test_a_part_keeps_what_it_is():
-    line = inline("one **two three** [four](https://x.org)")
-    assert as_markdown(line, 6, 13) == "**o three**"
-    assert as_markdown(line, 8, 16) == "**three** [fo](<https://x.org>)"
-    assert as_markdown(line, 0, 3) == "one"
+    line = parse_inline("one **two three** [four](https://x.org)")
+    assert line_to_markdown(line, 6, 13) == "**o three**"
+    assert line_to_markdown(line, 8, 16) == "**three** [fo](<https://x.org>)"
+    assert line_to_markdown(line, 0, 3) == "one"
 
 
 class Reader(HTMLParser):
@@ -87,39 +87,39 @@ class Reader(HTMLParser):
 
 @given(texts | st.text(max_size=40))
 def test_html_says_what_the_line_says_in_a_few_elements(text):
-    line = inline(text, NOTES)
+    line = parse_inline(text, NOTES)
     reader = Reader()
-    reader.feed(as_html(line))
+    reader.feed(line_to_html(line))
     reader.close()
     assert not reader.open
     assert reader.words == line.plain()
 
 
 def test_html_of_a_part():
-    line = inline("a **b < c** [d](https://x.org/?a=1&b=2)")
+    line = parse_inline("a **b < c** [d](https://x.org/?a=1&b=2)")
     expected = 'a <strong>b &lt; c</strong> <a href="https://x.org/?a=1&amp;b=2">d</a>'
-    assert as_html(line) == expected
-    assert as_html(line, 2, 3) == "<strong>b</strong>"
+    assert line_to_html(line) == expected
+    assert line_to_html(line, 2, 3) == "<strong>b</strong>"
 
 
 @given(texts)
 def test_places_of_the_line_and_of_its_plain_text_belong_together(text):
-    line = inline(text, NOTES)
+    line = parse_inline(text, NOTES)
     plain = line.plain()
-    assert line.to_plain(units(line.text)) == units(plain)
-    for offset in range(units(line.text) + 1):
+    assert line.to_plain(utf16_length(line.text)) == utf16_length(plain)
+    for offset in range(utf16_length(line.text) + 1):
         assert line.from_plain(line.to_plain(offset)) == offset
     for span in line.formulas():
-        there = cut(plain, line.to_plain(span.start), line.to_plain(span.start + 1))
+        there = slice_utf16(plain, line.to_plain(span.start), line.to_plain(span.start + 1))
         assert there.strip("$") == span.source.strip("$") or span.source in there
 
 
 def test_a_formula_is_one_character_and_its_source_when_copied():
-    line = inline("so $x^2$ is $$y$$")
+    line = parse_inline("so $x^2$ is $$y$$")
     assert line.text == f"so {OBJECT} is {OBJECT}"
     assert [(span.style, span.source) for span in line.spans] == [
-        (Style.MATH, "x^2"),
-        (Style.MATH | Style.DISPLAY, "y"),
+        (SpanStyle.MATH, "x^2"),
+        (SpanStyle.MATH | SpanStyle.DISPLAY, "y"),
     ]
     assert line.plain() == "so $x^2$ is $$y$$"
     assert line.from_plain(5) == 4
@@ -129,15 +129,15 @@ def test_a_formula_is_one_character_and_its_source_when_copied():
 @given(st.text("ab漢😀", max_size=12), st.integers(0, 16), st.integers(0, 16))
 def test_a_slice_counts_units(text, start, end):
     raw = text.encode("utf-16-le")[start * 2 : end * 2]
-    assert slicer(text)(start, end) == cut(text, start, end) == raw.decode("utf-16-le", "ignore")
+    assert make_slicer(text)(start, end) == slice_utf16(text, start, end) == raw.decode("utf-16-le", "ignore")
 
 
 @pytest.mark.parametrize("char", ["\u2029", "\u202e", "\U000e0041"])
 def test_a_text_of_many_parts_is_looked_at_once(monkeypatch, char):
-    line = inline(f"a{char}" * 500, NOTES)
+    line = parse_inline(f"a{char}" * 500, NOTES)
     assert len(line.spans) == 500
     made = []
-    monkeypatch.setattr(written_module, "slicer", lambda text: made.append(text) or slicer(text))
-    assert as_markdown(line) == f"a{char}" * 500
-    assert as_html(line).count("a⟨U+") == 500
+    monkeypatch.setattr(written_module, "make_slicer", lambda text: made.append(text) or make_slicer(text))
+    assert line_to_markdown(line) == f"a{char}" * 500
+    assert line_to_html(line).count("a⟨U+") == 500
     assert made == [line.text] * 2

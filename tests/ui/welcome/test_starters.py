@@ -7,14 +7,14 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from desktop_agent.providers.demo.actor import play
-from desktop_agent.providers.demo.question import Question
+from desktop_agent.providers.demo.question import ReceivedRequest
 from desktop_agent.providers.demo.script import Call
 from tests.ui.bridge.in_loop import until
-from ui.welcome.starters import DEMO_STARTERS, Starters
+from ui.welcome.starters import DEMO_STARTERS, StarterMessages
 
 
 def test_a_click_or_a_key_sends(qtbot):
-    starters = Starters(("Why?", "How?"))
+    starters = StarterMessages(("Why?", "How?"))
     qtbot.addWidget(starters)
     starters.show()
     first, second = starters.findChildren(QPushButton)
@@ -29,11 +29,11 @@ def test_a_click_or_a_key_sends(qtbot):
 @pytest.mark.parametrize("message", DEMO_STARTERS)
 def test_each_shows_another_side_of_the_demo(message):
     tools = ("calculate", "write_file", "read_file")
-    question = Question(True, message, 1, (), tools, (), len(message))
+    question = ReceivedRequest(True, message, 1, (), tools, (), len(message))
     called = [step.name for step in play(question) if isinstance(step, Call)]
     wanted = {"Calculate 6 * 7": ["calculate"], "Write a file": ["write_file"]}
     assert called == wanted.get(message, [])
-    said = [re.sub(r"\W+", " ", repr(play(Question(True, each, 1, (), tools, (), 9)))) for each in DEMO_STARTERS]
+    said = [re.sub(r"\W+", " ", repr(play(ReceivedRequest(True, each, 1, (), tools, (), 9)))) for each in DEMO_STARTERS]
     assert len(set(said)) == len(said)
 
 

@@ -10,10 +10,10 @@ from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS, E
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.requests import ModelInfo
 from tests.ui.bridge.fake_opener import fake_opener
-from ui.look.style import apply_look
+from ui.look.style import apply_theme
 from ui.look.theme import ThemeSource
 from ui.welcome.server_rows import TypedServer
-from ui.welcome.welcome import Welcome
+from ui.welcome.welcome import WelcomePage
 
 FACTS = (
     "local_chosen", "refresh_requested", "key_submitted", "session_key_submitted", "custom_submitted",
@@ -30,7 +30,7 @@ class Found:
 class Driver:
     def __init__(self, qtbot):
         self.bot = qtbot
-        self.page = Welcome(ThemeSource())
+        self.page = WelcomePage(ThemeSource())
         qtbot.addWidget(self.page)
         self.page.resize(800, 900)
         self.page.show()
@@ -201,14 +201,14 @@ def test_a_page_with_keys_that_nothing_opens_is_said_in_its_row(driver, monkeypa
 def test_with_large_text_in_a_narrow_window_nothing_goes_sideways(qtbot, qapp):
     themes = ThemeSource(zoom=229)
     before = qapp.styleSheet()
-    apply_look(qapp, themes)
+    apply_theme(qapp, themes)
     try:
-        welcome = Welcome(themes)
+        welcome = WelcomePage(themes)
         qtbot.addWidget(welcome)
         welcome.resize(460, 600)
         welcome.show()
         welcome.set_endpoint_state(CLOUD_PROVIDERS[0].id, "no_keyring")
         qtbot.waitUntil(lambda: welcome.horizontalScrollBar().maximum() == 0)
     finally:
-        apply_look(qapp, ThemeSource())
+        apply_theme(qapp, ThemeSource())
         qapp.setStyleSheet(before)

@@ -7,73 +7,77 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.mcp.asking import ElicitationAnswer
 from ui.approval.asking.answer_bar import AnswerBar
-from ui.approval.asking.form_view import FormView
-from ui.approval.asking.page_view import PageView
+from ui.approval.asking.form_view import ElicitationForm
+from ui.approval.asking.page_view import UrlElicitationView
 from ui.approval.asking.sampling_view import SamplingView
-from ui.approval.asking.server_part import named
-from ui.bridge.mcp.asking import Asked, AskedElicitation, AskedSampling
+from ui.approval.asking.server_part import quote_name
+from ui.bridge.mcp.asking import McpRequest, PendingElicitation, PendingSampling
 from ui.look.controls import label
 from ui.look.theme import SPACE_M, SPACE_XS, ThemeSource
 
-FEW = 2
+MAX_SMALL_FORM_FIELDS = 2
 """Fields of a small form."""
 
 
-class AskedPage(QWidget):
+class ServerRequestPage(QWidget):
     """Keeps what is being filled in as long as it waits. `answered` carries an ElicitationAnswer, or yes or no."""
 
     answered = Signal(object)
     page_wanted = Signal(str)
 
-    def __init__(self, themes: ThemeSource, asked: Asked, settle_ms: int, parent: QWidget | None = None) -> None:
+    def __init__(self, themes: ThemeSource, asked: McpRequest, settle_ms: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.asked = asked
-        self.view = self._viewed(themes, asked)
+        self.view = self._create_view(themes, asked)
         yes, no = self._commands()
         self.bar = AnswerBar(themes, settle_ms, yes, no)
-        self.title = self._titled()
+        self.title = self._title_text()
         self._build()
         self._connect()
 
     @property
     def server(self) -> str:
         """Who asks, as it can be read."""
-        return named(self.asked.request.server)
+        return quote_name(self.asked.request.server)
 
     @property
     def is_small(self) -> bool:
         """Whether there is little to be read and filled in."""
         match self.view:
-            case PageView():
-                return not self.view.is_unusual
-            case FormView():
-                return len(self.view.rows) <= FEW
+            case UrlElicitationView():
+                return not self.view.is_idn
+            case ElicitationForm():
+                return len(self.view.rows) <= MAX_SMALL_FORM_FIELDS
             case _:
                 return False
 
     @property
-    def first(self) -> QWidget:
+    def initial_focus(self) -> QWidget:
         """Where nothing can be typed yet: words on their way elsewhere must not land in a form."""
-        if isinstance(self.view, FormView) and not self.bar.is_resting:
-            return self.view.first
-        return self.view.words or self
+        if isinstance(self.view, ElicitationForm) and not self.bar.is_input_delayed:
+            return self.view.initial_focus
+        return self.view.message_box or self
 
-    def leave(self) -> None:
+    def dismiss(self) -> None:
         """The person does not answer."""
-        if not self.bar.is_resting:
-            is_form = isinstance(self.asked, AskedElicitation)
+        if not self.bar.is_input_delayed:
+            is_form = isinstance(self.asked, PendingElicitation)
             self.answered.emit(ElicitationAnswer("cancel") if is_form else False)
 
     @property
     def _kind(self) -> Literal["form", "page", "request", "answer"]:
-        if isinstance(self.asked, AskedElicitation):
+        if isinstance(self.asked, PendingElicitation):
             return "form" if self.asked.request.url is None else "page"
         return "request" if self.asked.answer is None else "answer"
 
-    def _viewed(self, themes: ThemeSource, asked: Asked) -> FormView | PageView | SamplingView:
-        if isinstance(asked, AskedSampling):
+    def _create_view(
+        self, themes: ThemeSource, asked: McpRequest
+    ) -> ElicitationForm | UrlElicitationView | SamplingView:
+        if isinstance(asked, PendingSampling):
             return SamplingView(asked.request, asked.answer)
-        return FormView(asked.request) if asked.request.url is None else PageView(themes, asked.request)
+        return (
+            ElicitationForm(asked.request) if asked.request.url is None else UrlElicitationView(themes, asked.request)
+        )
 
     def _commands(self) -> tuple[tuple[str, str], tuple[str, str]]:
         """Yes and no, each with its key. Letters alone are keys where nothing is typed."""
@@ -84,7 +88,7 @@ class AskedPage(QWidget):
             "answer": ((self.tr("Send"), "S"), (self.tr("Do not send"), "D")),
         }[self._kind]
 
-    def _titled(self) -> str:
+    def _title_text(self) -> str:
         return {
             "form": self.tr("“{0}” asks you to fill in a form"),
             "page": self.tr("“{0}” asks you to open a page"),
@@ -102,7 +106,7 @@ class AskedPage(QWidget):
             "answer": self.tr("A model's answer"),
         }[self._kind]
 
-    def _under(self) -> str:
+    def _subtitle(self) -> str:
         return {
             "form": self.tr("What you send goes to this MCP server. Do not enter a password or a key."),
             "page": self.tr("This MCP server wants you to do something in your browser."),
@@ -112,58 +116,58 @@ class AskedPage(QWidget):
 
     def _connect(self) -> None:
         view, bar = self.view, self.bar
-        bar.yes_pressed.connect(self._agree)
+        bar.yes_pressed.connect(self._accept)
         bar.no_pressed.connect(self._refuse)
-        bar.rested.connect(self._go_to_first)
-        if isinstance(view, FormView):
+        bar.rested.connect(self._focus_form)
+        if isinstance(view, ElicitationForm):
             view.changed.connect(self._refresh)
-        elif isinstance(view, PageView):
+        elif isinstance(view, UrlElicitationView):
             view.open_requested.connect(self._open)
         self._refresh()
 
     def _open(self, address: str) -> None:
-        if self.bar.is_resting or not isinstance(self.view, PageView):
-            self.bar.still_arriving()
+        if self.bar.is_input_delayed or not isinstance(self.view, UrlElicitationView):
+            self.bar.extend_input_delay()
             return
         self.view.show_opened()
         self.page_wanted.emit(address)
-        self.bar.set_can_say_yes(True)
+        self.bar.set_can_accept(True)
 
     def _refresh(self) -> None:
         match self.view:
-            case FormView():
-                missing = ", ".join(self.tr("“{0}”").format(named(each)) for each in self.view.problems)
+            case ElicitationForm():
+                missing = ", ".join(self.tr("“{0}”").format(quote_name(each)) for each in self.view.problems)
                 hint = self.tr("Not right yet: {0}").format(missing) if missing else ""
-                self.bar.set_can_say_yes(self.view.can_send, hint)
-            case PageView():
+                self.bar.set_can_accept(self.view.can_send, hint)
+            case UrlElicitationView():
                 hint = self.tr("Open the page first.") if self.view.can_open else ""
-                self.bar.set_can_say_yes(False, hint)
+                self.bar.set_can_accept(False, hint)
             case _:
                 asked = self.asked
-                can_answer = isinstance(asked, AskedSampling) and asked.request.answered_by is not None
-                self.bar.set_can_say_yes(can_answer)
+                can_answer = isinstance(asked, PendingSampling) and asked.request.answering_model is not None
+                self.bar.set_can_accept(can_answer)
 
-    def _agree(self) -> None:
+    def _accept(self) -> None:
         match self.view:
-            case FormView():
+            case ElicitationForm():
                 self.answered.emit(ElicitationAnswer("accept", self.view.content))
-            case PageView():
+            case UrlElicitationView():
                 self.answered.emit(ElicitationAnswer("accept"))
             case _:
                 self.answered.emit(True)
 
     def _refuse(self) -> None:
-        is_form = isinstance(self.asked, AskedElicitation)
+        is_form = isinstance(self.asked, PendingElicitation)
         self.answered.emit(ElicitationAnswer("decline") if is_form else False)
 
-    def _go_to_first(self) -> None:
-        if isinstance(self.view, FormView) and self.isVisible() and self.view.words.hasFocus():
-            self.view.first.setFocus(Qt.FocusReason.TabFocusReason)
+    def _focus_form(self) -> None:
+        if isinstance(self.view, ElicitationForm) and self.isVisible() and self.view.message_box.hasFocus():
+            self.view.initial_focus.setFocus(Qt.FocusReason.TabFocusReason)
 
     def _build(self) -> None:
         head = QVBoxLayout()
         head.setSpacing(SPACE_XS)
-        titles = (label(self.title, "heading", wrap=True), label(self._under(), "muted", wrap=True))
+        titles = (label(self.title, "heading", wrap=True), label(self._subtitle(), "muted", wrap=True))
         for each in titles:
             head.addWidget(each)
         layout = QVBoxLayout(self)
@@ -175,6 +179,6 @@ class AskedPage(QWidget):
             # Screen readers read in the order in which parts were made.
             each.lower()
         layout.addWidget(self.view, 1)
-        if isinstance(self.view, PageView):
-            layout.addWidget(self.view.step)
+        if isinstance(self.view, UrlElicitationView):
+            layout.addWidget(self.view.action_row)
         layout.addWidget(self.bar)

@@ -5,15 +5,15 @@ from typing import cast
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QSizePolicy, QVBoxLayout, QWidget
 
-from ui.approval.asking.checking import Value, problem_of, value_of
-from ui.approval.asking.fields import Field
-from ui.approval.asking.server_part import named
-from ui.look.controls import ChoiceBox, label, set_kind
+from ui.approval.asking.checking import FieldValue, parse_value, validate_value
+from ui.approval.asking.fields import FormField
+from ui.approval.asking.server_part import quote_name
+from ui.look.controls import ComboBox, label, set_style_property
 from ui.look.parts.wrapped_choice import WrappedChoice
 from ui.look.theme import SPACE_XS
-from ui.look.visible_text import with_hidden_shown
+from ui.look.visible_text import show_hidden
 
-LONGEST_TITLE = 200
+MAX_TITLE_LENGTH = 200
 
 
 class FieldRow(QWidget):
@@ -21,12 +21,12 @@ class FieldRow(QWidget):
 
     changed = Signal()
 
-    def __init__(self, field: Field, server: str, parent: QWidget | None = None) -> None:
+    def __init__(self, field: FormField, server: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.field = field
         self._server = server
         self._boxes: list[QCheckBox] = []
-        self.title = " ".join(with_hidden_shown(field.title).split())[:LONGEST_TITLE]
+        self.title = " ".join(show_hidden(field.title).split())[:MAX_TITLE_LENGTH]
         self._problem = label(kind="error", wrap=True)
         self._is_touched = False
         self._layout = QVBoxLayout(self)
@@ -42,20 +42,20 @@ class FieldRow(QWidget):
         """Why it cannot be sent, or nothing."""
         if self.field.kind == "unknown":
             return self.tr("This cannot be filled in here.") if self.field.required else ""
-        return problem_of(self.field, self._written)
+        return validate_value(self.field, self._input)
 
     @property
-    def value(self) -> Value:
+    def value(self) -> FieldValue:
         """What is sent; None where that is nothing."""
-        return None if self.field.kind == "unknown" else value_of(self.field, self._written)
+        return None if self.field.kind == "unknown" else parse_value(self.field, self._input)
 
     @property
-    def first(self) -> QWidget:
+    def initial_focus(self) -> QWidget:
         """Where the keyboard begins."""
         return self._boxes[0] if self._boxes else self._control
 
     @property
-    def _written(self) -> str | bool | list[str]:
+    def _input(self) -> str | bool | list[str]:
         control = self._control
         if isinstance(control, QComboBox):
             return cast("str", control.currentData() or "")
@@ -66,7 +66,7 @@ class FieldRow(QWidget):
         chosen = zip(self.field.choices, self._boxes, strict=False)
         return [choice.value for choice, box in chosen if box.isChecked()]
 
-    def _touch(self) -> None:
+    def _on_edited(self) -> None:
         self._is_touched = True
         self._say(self.problem)
         self.changed.emit()
@@ -74,14 +74,14 @@ class FieldRow(QWidget):
     def _say(self, problem: str) -> None:
         self._problem.setText(problem)
         self._problem.setVisible(bool(problem))
-        set_kind(self._control, "invalid", "true" if problem else "false")
+        set_style_property(self._control, "invalid", "true" if problem else "false")
         self._describe(problem)
 
     def _describe(self, problem: str) -> None:
         """For a screen reader, at the control itself."""
         warning = self._warning if self.field.looks_secret else ""
         optional = "" if self.field.required or self.field.kind == "yes_no" else self.tr("Optional.")
-        parts = (problem, optional, with_hidden_shown(self.field.description), warning)
+        parts = (problem, optional, show_hidden(self.field.description), warning)
         for each in self._boxes or [self._control]:
             each.setAccessibleDescription(" ".join(part for part in parts if part))
 
@@ -91,7 +91,7 @@ class FieldRow(QWidget):
             "This looks like a password or a key. A server may not ask for one in a form: what stands here goes to "
             "“{0}” as it is."
         )
-        return words.format(named(self._server))
+        return words.format(quote_name(self._server))
 
     def _built(self) -> QWidget:
         field, control = self.field, self._made()
@@ -100,7 +100,7 @@ class FieldRow(QWidget):
             heading.setBuddy(control)
             self._layout.addWidget(heading)
         if field.description:
-            self._layout.addWidget(label(with_hidden_shown(field.description), "muted", wrap=True))
+            self._layout.addWidget(label(show_hidden(field.description), "muted", wrap=True))
         self._layout.addWidget(WrappedChoice(control, self.title) if isinstance(control, QCheckBox) else control)
         if field.looks_secret:
             self._layout.addWidget(label(self._warning, "warning", wrap=True))
@@ -114,7 +114,7 @@ class FieldRow(QWidget):
     def _made(self) -> QWidget:
         match self.field.kind:
             case "yes_no":
-                return self._yes_no()
+                return self._create_checkbox()
             case "one":
                 return self._one()
             case "several":
@@ -131,29 +131,29 @@ class FieldRow(QWidget):
         if isinstance(field.default, str | int | float) and not isinstance(field.default, bool):
             line.setText(str(field.default))
         line.setAccessibleName(self.title)
-        line.textEdited.connect(self._touch)
+        line.textEdited.connect(self._on_edited)
         return line
 
-    def _yes_no(self) -> QCheckBox:
+    def _create_checkbox(self) -> QCheckBox:
         box = QCheckBox()
         box.setChecked(self.field.default is True)
-        box.toggled.connect(self._touch)
+        box.toggled.connect(self._on_edited)
         return box
 
     def _one(self) -> QComboBox:
-        box, values = ChoiceBox(), [choice.value for choice in self.field.choices]
+        box, values = ComboBox(), [choice.value for choice in self.field.choices]
         has_default = self.field.default in values
         if not has_default or not self.field.required:
             box.addItem(self.tr("Choose…") if self.field.required else self.tr("Nothing chosen"), "")
         for choice in self.field.choices:
-            box.addItem(with_hidden_shown(choice.title), choice.value)
+            box.addItem(show_hidden(choice.title), choice.value)
         if has_default:
             box.setCurrentIndex(box.findData(self.field.default))
         box.setAccessibleName(self.title)
         # As wide as the form, however long a choice is.
         box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         box.setMinimumContentsLength(12)
-        box.currentIndexChanged.connect(self._touch)
+        box.currentIndexChanged.connect(self._on_edited)
         return box
 
     def _several(self) -> QWidget:
@@ -165,10 +165,10 @@ class FieldRow(QWidget):
         given: object = self.field.default
         default = cast("list[object]", given) if isinstance(given, list) else []
         for choice in self.field.choices:
-            title = with_hidden_shown(choice.title)
+            title = show_hidden(choice.title)
             box = QCheckBox()
             box.setChecked(choice.value in default)
-            box.toggled.connect(self._touch)
+            box.toggled.connect(self._on_edited)
             self._boxes.append(box)
             layout.addWidget(WrappedChoice(box, title))
             box.setAccessibleName(f"{self.title}: {title}")

@@ -9,14 +9,14 @@ from typing import Any, Literal, cast
 
 from desktop_agent.vocabulary.blocks import JsonObject
 
-MOST_FIELDS = 60
-MOST_CHOICES = 200
-MOST_BOXES = 500
+MAX_FIELDS = 60
+MAX_CHOICES = 200
+MAX_CHECKBOXES = 500
 """Choices of all fields that take several: each is a widget."""
 """Of which several may be taken; of one, there may be more."""
-LARGEST_NUMBER = 1e15
+MAX_NUMBER = 1e15
 """Beyond it, neither a field nor a sentence holds a number as it is."""
-Kind = Literal["text", "number", "integer", "yes_no", "one", "several", "unknown"]
+FieldKind = Literal["text", "number", "integer", "yes_no", "one", "several", "unknown"]
 
 # Part of a longer word it means nothing: a tokenizer, a secretary, a keyboard.
 _SECRET = re.compile(
@@ -29,7 +29,7 @@ _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\-.]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class FieldChoice:
     """What is sent, and what is read."""
 
     value: str
@@ -37,19 +37,19 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FormField:
     """One thing that a server wants to know. `least` and `most`: characters, a value, or how many choices."""
 
     name: str
     title: str
-    kind: Kind
+    kind: FieldKind
     description: str = ""
     required: bool = False
     default: Any = None
     format: str = ""
     least: float | None = None
     most: float | None = None
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[FieldChoice, ...] = ()
 
     @property
     def looks_secret(self) -> bool:
@@ -61,49 +61,49 @@ class Field:
         return _SECRET.search(" ".join(_WORD_START.sub(" ", each) for each in said)) is not None
 
 
-def fields_of(form: JsonObject) -> tuple[Field, ...] | None:
+def parse_fields(form: JsonObject) -> tuple[FormField, ...] | None:
     """The fields in their order; None for a form that is none, or of too many."""
     properties: Any = form.get("properties")
     if not isinstance(properties, dict):
         return None
     given = cast("dict[str, Any]", properties)
-    if len(given) > MOST_FIELDS:
+    if len(given) > MAX_FIELDS:
         return None
     needed: Any = form.get("required")
     required = {each for each in cast("list[Any]", needed) if isinstance(each, str)} if isinstance(needed, list) else ()
-    fields = tuple(_field(name, schema, required=name in required) for name, schema in given.items())
+    fields = tuple(_parse_field(name, schema, required=name in required) for name, schema in given.items())
     boxes = sum(len(each.choices) for each in fields if each.kind == "several")
-    return fields if boxes <= MOST_BOXES else None
+    return fields if boxes <= MAX_CHECKBOXES else None
 
 
-def _field(name: str, schema: Any, *, required: bool) -> Field:
+def _parse_field(name: str, schema: Any, *, required: bool) -> FormField:
     if not isinstance(schema, dict):
-        return Field(name, name, "unknown", required=required)
+        return FormField(name, name, "unknown", required=required)
     said = cast("dict[str, Any]", schema)
-    title, description = _text(said.get("title")) or name, _text(said.get("description"))
-    kind, choices = _kind_of(said)
+    title, description = _as_string(said.get("title")) or name, _as_string(said.get("description"))
+    kind, choices = _parse_kind(said)
     low, high = {
         "text": ("minLength", "maxLength"),
         "several": ("minItems", "maxItems"),
     }.get(kind, ("minimum", "maximum"))
-    return Field(
+    return FormField(
         name,
         title,
         kind,
         description,
         required,
         said.get("default"),
-        _text(said.get("format")),
-        _number(said.get(low)),
-        _number(said.get(high)),
+        _as_string(said.get("format")),
+        _as_number(said.get(low)),
+        _as_number(said.get(high)),
         choices,
     )
 
 
-def _kind_of(said: dict[str, Any]) -> tuple[Kind, tuple[Choice, ...]]:
+def _parse_kind(said: dict[str, Any]) -> tuple[FieldKind, tuple[FieldChoice, ...]]:
     match said.get("type"):
         case "string":
-            choices = _choices(said)
+            choices = _parse_choices(said)
             return ("one", choices) if choices else ("text", ())
         case "number":
             return "number", ()
@@ -113,14 +113,14 @@ def _kind_of(said: dict[str, Any]) -> tuple[Kind, tuple[Choice, ...]]:
             return "yes_no", ()
         case "array":
             items: Any = said.get("items")
-            choices = _choices(cast("dict[str, Any]", items)) if isinstance(items, dict) else ()
-            return ("several", choices) if 0 < len(choices) <= MOST_CHOICES else ("unknown", ())
+            choices = _parse_choices(cast("dict[str, Any]", items)) if isinstance(items, dict) else ()
+            return ("several", choices) if 0 < len(choices) <= MAX_CHOICES else ("unknown", ())
         case _:
-            choices = _choices(said)
+            choices = _parse_choices(said)
             return ("one", choices) if choices else ("unknown", ())
 
 
-def _choices(said: dict[str, Any]) -> tuple[Choice, ...]:
+def _parse_choices(said: dict[str, Any]) -> tuple[FieldChoice, ...]:
     values: Any = said.get("enum")
     if isinstance(values, list):
         names: Any = said.get("enumNames")
@@ -128,22 +128,22 @@ def _choices(said: dict[str, Any]) -> tuple[Choice, ...]:
         found = [each for each in cast("list[Any]", values) if isinstance(each, str)]
         if len(titles) != len(found) or len(found) != len(cast("list[Any]", values)):
             titles = found
-        return tuple(Choice(value, _text(title) or value) for value, title in zip(found, titles, strict=True))
+        return tuple(FieldChoice(value, _as_string(title) or value) for value, title in zip(found, titles, strict=True))
     for word in ("oneOf", "anyOf"):
         given: Any = said.get(word)
         if isinstance(given, list):
             titled = [cast("dict[str, Any]", each) for each in cast("list[Any]", given) if isinstance(each, dict)]
-            values = [(_text(each.get("const")), _text(each.get("title"))) for each in titled]
-            return tuple(Choice(value, title or value) for value, title in values if value)
+            values = [(_as_string(each.get("const")), _as_string(each.get("title"))) for each in titled]
+            return tuple(FieldChoice(value, title or value) for value, title in values if value)
     return ()
 
 
-def _text(value: Any) -> str:
+def _as_string(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _number(value: Any) -> float | None:
+def _as_number(value: Any) -> float | None:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     # Also false for what is no number.
-    return value if -LARGEST_NUMBER <= value <= LARGEST_NUMBER else None
+    return value if -MAX_NUMBER <= value <= MAX_NUMBER else None

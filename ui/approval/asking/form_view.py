@@ -4,31 +4,31 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.vocabulary.mcp.asking import ElicitationRequest
-from ui.approval.asking.checking import Value
+from ui.approval.asking.checking import FieldValue
 from ui.approval.asking.field_row import FieldRow
-from ui.approval.asking.fields import fields_of
-from ui.approval.asking.server_part import ServerPart, named
-from ui.approval.asking.words_box import WordsBox
+from ui.approval.asking.fields import parse_fields
+from ui.approval.asking.server_part import ServerTextFrame, quote_name
+from ui.approval.asking.words_box import ServerText
 from ui.look.controls import label
-from ui.look.parts.scrolled_column import ScrolledColumn
+from ui.look.parts.scrolled_column import ScrollColumn
 from ui.look.theme import SPACE_L, SPACE_S
 
 
-class FormView(ScrolledColumn):
+class ElicitationForm(ScrollColumn):
     """The server's words, and its fields under them."""
 
     changed = Signal()
 
     def __init__(self, request: ElicitationRequest, parent: QWidget | None = None) -> None:
         super().__init__(SPACE_L, parent, trailing=SPACE_S)
-        self.words = WordsBox(self.tr("What the server says"))
-        self.words.show_words(request.message)
-        whose = self.tr("The form, in the words of “{0}” (nobody checked them):").format(named(request.server))
-        form = ServerPart(whose, SPACE_L)
-        fields = fields_of(request.form)
+        self.message_box = ServerText(self.tr("What the server says"))
+        self.message_box.show_text(request.message)
+        whose = self.tr("The form, in the words of “{0}” (nobody checked them):").format(quote_name(request.server))
+        form = ServerTextFrame(whose, SPACE_L)
+        fields = parse_fields(request.form)
         self._is_whole = fields is not None
         self.rows = [FieldRow(each, request.server) for each in fields or ()]
-        form.column.addWidget(self.words)
+        form.column.addWidget(self.message_box)
         self.column.addWidget(form)
         for row in self.rows:
             form.column.addWidget(row)
@@ -39,9 +39,9 @@ class FormView(ScrolledColumn):
         self.column.addStretch(1)
 
     @property
-    def first(self) -> QWidget:
+    def initial_focus(self) -> QWidget:
         """Where the keyboard begins."""
-        return next((row.first for row in self.rows if row.field.kind != "unknown"), self.words)
+        return next((row.initial_focus for row in self.rows if row.field.kind != "unknown"), self.message_box)
 
     @property
     def problems(self) -> list[str]:
@@ -54,7 +54,7 @@ class FormView(ScrolledColumn):
         return self._is_whole and not self.problems
 
     @property
-    def content(self) -> dict[str, Value]:
+    def content(self) -> dict[str, FieldValue]:
         """What is sent: of what is optional only what was filled in."""
         values = {row.field.name: row.value for row in self.rows}
         return {name: value for name, value in values.items() if value is not None}

@@ -4,20 +4,20 @@ from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
 from ui.look.controls import label
 from ui.look.theme import SPACE_M, SPACE_S
-from ui.look.visible_text import with_hidden_shown
+from ui.look.visible_text import show_hidden
 
-LONGEST_NAME = 80
+MAX_NAME_LENGTH = 80
 # " and all of the kinds of “ and «.
-_MARKS = str.maketrans(dict.fromkeys('"\u201c\u201d\u201e\u201f\xab\xbb\u2039\u203a\uff02', "'"))
+_QUOTATION_MARKS = str.maketrans(dict.fromkeys('"\u201c\u201d\u201e\u201f\xab\xbb\u2039\u203a\uff02', "'"))
 
 
-def named(name: str) -> str:
+def quote_name(name: str) -> str:
     """A name from outside for a sentence of ours: one short line, which cannot end our quotation marks."""
-    flat = " ".join(with_hidden_shown(name).translate(_MARKS).split())
-    return flat if len(flat) <= LONGEST_NAME else flat[: LONGEST_NAME - 1] + "…"
+    flat = " ".join(show_hidden(name).translate(_QUOTATION_MARKS).split())
+    return flat if len(flat) <= MAX_NAME_LENGTH else flat[: MAX_NAME_LENGTH - 1] + "…"
 
 
-class ServerPart(QFrame):
+class ServerTextFrame(QFrame):
     """A frame with a line of ours at its top that says whose words stand in it."""
 
     def __init__(self, whose: str, spacing: int = SPACE_S, parent: QWidget | None = None) -> None:

@@ -6,13 +6,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
-from ui.approval.visible_text import folded
-from ui.look.visible_text import with_hidden_shown
+from ui.approval.visible_text import fold_lines
+from ui.look.visible_text import show_hidden
 
-_ROOM = 12
+_FRAME_HEIGHT = 12
 
 
-class WordsBox(QPlainTextEdit):
+class ServerText(QPlainTextEdit):
     """Read-only and plain, as high as its lines up to a bound; the rest scrolls. Hidden characters can be seen."""
 
     def __init__(self, name: str, most_lines: int = 8, parent: QWidget | None = None) -> None:
@@ -28,9 +28,9 @@ class WordsBox(QPlainTextEdit):
         )
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
 
-    def show_words(self, words: str) -> None:
+    def show_text(self, words: str) -> None:
         """These."""
-        self.setPlainText(folded(with_hidden_shown(words)))
+        self.setPlainText(fold_lines(show_hidden(words)))
         self._fit()
 
     def resizeEvent(self, e: QResizeEvent) -> None:
@@ -47,4 +47,6 @@ class WordsBox(QPlainTextEdit):
         line = ceil(first.height()) if first.isValid() else self.fontMetrics().lineSpacing()
         always, never = Qt.ScrollBarPolicy.ScrollBarAsNeeded, Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         self.setVerticalScrollBarPolicy(always if lines > self._most_lines else never)
-        self.setFixedHeight(min(lines, self._most_lines) * line + 2 * round(self.document().documentMargin()) + _ROOM)
+        self.setFixedHeight(
+            min(lines, self._most_lines) * line + 2 * round(self.document().documentMargin()) + _FRAME_HEIGHT
+        )

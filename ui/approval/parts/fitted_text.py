@@ -6,14 +6,14 @@ from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QPlainTextEdit, QScrollArea, QSizePolicy, QWidget
 
-from ui.look.written.written_text import WrittenText
+from ui.look.written.written_text import LogicalOrderText
 
-_WIDTH = 240
+_PREFERRED_WIDTH = 240
 # Where the last line only just fits, a bar appears.
 _SLACK = 2
 
 
-class FittedText(WrittenText):
+class AutoHeightText(LogicalOrderText):
     """Never higher than `most` rows. Where there is less room than for all, it can give way down to `least` rows.
 
     What does not fit scrolls inside. The wheel moves what is around it first, unless the text has the focus: nobody is
@@ -22,72 +22,72 @@ class FittedText(WrittenText):
 
     def __init__(self, least: int, most: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._least, self._most = least, most
+        self._min_rows, self._max_rows = least, most
         self._asked = (0, 0)
         self._given = 0
         # Code, paths and JSON read from the left in every language.
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         self.setTabChangesFocus(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.textChanged.connect(self.fit)
+        self.textChanged.connect(self.update_height)
 
     @property
-    def spare(self) -> int:
+    def spare_height(self) -> int:
         """Pixels that it can do without."""
-        rows = self._rows()
-        return self._height_of(rows) - self._height_of(min(rows, self._least))
+        rows = self._row_count()
+        return self._height_of(rows) - self._height_of(min(rows, self._min_rows))
 
     @property
-    def given(self) -> int:
+    def shrunk_height(self) -> int:
         """Pixels that it does without now."""
-        return min(self._given, self.spare)
+        return min(self._given, self.spare_height)
 
-    def give_way(self, pixels: int) -> None:
+    def shrink_by(self, pixels: int) -> None:
         """Do without so many."""
         self._given = pixels
-        self.fit()
+        self.update_height()
 
     def sizeHint(self) -> QSize:
         """All of it, or `most` rows, without what it gave."""
-        return QSize(_WIDTH, self._height_of(self._rows()) - self.given)
+        return QSize(_PREFERRED_WIDTH, self._height_of(self._row_count()) - self.shrunk_height)
 
     def minimumSizeHint(self) -> QSize:
         """No less high."""
-        return QSize(_WIDTH // 2, self.sizeHint().height())
+        return QSize(_PREFERRED_WIDTH // 2, self.sizeHint().height())
 
     def resizeEvent(self, e: QResizeEvent) -> None:
         """Another width, other rows."""
         super().resizeEvent(e)
-        self.fit()
+        self.update_height()
 
     def changeEvent(self, e: QEvent) -> None:
         """Another font, another height."""
         super().changeEvent(e)
         if e.type() in {QEvent.Type.FontChange, QEvent.Type.StyleChange}:
-            self.fit()
+            self.update_height()
 
     def wheelEvent(self, e: QWheelEvent) -> None:
         """Pass it on while what is around can move that way."""
-        if not self.hasFocus() and self._around_moves(e.angleDelta().y() or e.pixelDelta().y()):
+        if not self.hasFocus() and self._parent_can_scroll(e.angleDelta().y() or e.pixelDelta().y()):
             e.ignore()
             return
         super().wheelEvent(e)
 
-    def fit(self) -> None:
+    def update_height(self) -> None:
         """Ask for the room that the text needs now."""
-        asked = (self.spare, self.sizeHint().height())
+        asked = (self.spare_height, self.sizeHint().height())
         if asked != self._asked:
             self._asked = asked
             self.updateGeometry()
 
-    def _rows(self) -> int:
+    def _row_count(self) -> int:
         """No more are laid out than can be asked for."""
         rows, block = 0, self.document().firstBlock()
-        while block.isValid() and rows < self._most:
+        while block.isValid() and rows < self._max_rows:
             self.blockBoundingRect(block)
             rows += block.lineCount()
             block = block.next()
-        return max(1, min(rows, self._most))
+        return max(1, min(rows, self._max_rows))
 
     def _height_of(self, rows: int) -> int:
         first = self.document().firstBlock().layout().lineAt(0)
@@ -101,7 +101,7 @@ class FittedText(WrittenText):
     def _scrolls_sideways(self) -> bool:
         return self.lineWrapMode() is QPlainTextEdit.LineWrapMode.NoWrap
 
-    def _around_moves(self, delta: int) -> bool:
+    def _parent_can_scroll(self, delta: int) -> bool:
         above = self.parentWidget()
         while above is not None and not isinstance(above, QScrollArea):
             above = above.parentWidget()

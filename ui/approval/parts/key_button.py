@@ -8,22 +8,22 @@ from PySide6.QtWidgets import QPushButton, QStyle, QWidget
 
 from ui.look.controls import ButtonKind
 from ui.look.parts.flow_rows import FlowRows
-from ui.look.sentences import literal, plain_tip, shown_keys
+from ui.look.sentences import escape_mnemonics, native_shortcut, plain_tooltip
 from ui.look.theme import SPACE_S, ThemeSource
 
-LEAST_WIDTH = 160
+MIN_ROWS_WIDTH = 160
 """Of rows of buttons, in pixels."""
 
 
-class KeyButton(QPushButton):
+class ShortcutButton(QPushButton):
     """A push button that shows its key beside its text. Enter never presses it."""
 
     def __init__(self, themes: ThemeSource, text: str, key: str, kind: ButtonKind) -> None:
-        super().__init__(literal(text))
+        super().__init__(escape_mnemonics(text))
         self._themes = themes
-        self._key = shown_keys(key)
+        self._key = native_shortcut(key)
         self._kind = kind
-        self._words = text
+        self._label_text = text
         self._shows_key = True
         self._why = self._more = ""
         self._shortcut: QShortcut | None = None
@@ -33,58 +33,58 @@ class KeyButton(QPushButton):
         self.setProperty("kind", kind)
         self.setProperty("keyed", "true")
 
-    def answer(self, scope: QWidget, key: str, command: Callable[[], None]) -> None:
+    def set_shortcut(self, scope: QWidget, key: str, command: Callable[[], None]) -> None:
         """Run the command for the key, within the window of `scope`, and for a click."""
         # A shortcut of the button itself would press it 100 ms later, when another call may be on the screen.
         self._shortcut = QShortcut(QKeySequence(), scope, autoRepeat=False)
-        self._shortcut.setKeys(_sequences(key))
+        self._shortcut.setKeys(_key_sequences(key))
         self._shortcut.activated.connect(command)
         self.clicked.connect(command)
 
     def set_command(self, text: str, key: str) -> None:
         """Other words and another key, for the same command; a screen reader hears them behind the name."""
-        self._key = shown_keys(key)
+        self._key = native_shortcut(key)
         self._more = text if text != self.accessibleName() else ""
         if self._shortcut is not None:
-            self._shortcut.setKeys(_sequences(key))
+            self._shortcut.setKeys(_key_sequences(key))
         self.setText(text)
-        self._tell()
+        self._update_tooltip()
 
     def show_key(self, shown: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
         """Whether there is room for the key; without it, the tooltip says it."""
         if shown != self._shows_key:
             self._shows_key = shown
-            self._tell()
+            self._update_tooltip()
             self.updateGeometry()
             self.update()
 
-    def say_why(self, why: str) -> None:
+    def set_disabled_reason(self, why: str) -> None:
         """Say why it cannot be used; empty when it can."""
         self._why = why
-        self._tell()
+        self._update_tooltip()
 
-    def _tell(self) -> None:
-        self.setToolTip(plain_tip(self._why) or ("" if self._shows_key else self._key))
+    def _update_tooltip(self) -> None:
+        self.setToolTip(plain_tooltip(self._why) or ("" if self._shows_key else self._key))
         self.setAccessibleDescription(". ".join(filter(None, (self._key, self._more, self._why))))
 
     def setText(self, text: str) -> None:
         """Other words."""
-        self._words = text
-        super().setText(literal(text))
+        self._label_text = text
+        super().setText(escape_mnemonics(text))
 
-    def break_words(self, width: int) -> None:
+    def wrap_text(self, width: int) -> None:
         """Stand in as many lines as this width wants: words of a button may not be cut."""
-        super().setText(literal(self._words))
-        around = QPushButton.sizeHint(self).width() - self.fontMetrics().horizontalAdvance(self._words)
+        super().setText(escape_mnemonics(self._label_text))
+        around = QPushButton.sizeHint(self).width() - self.fontMetrics().horizontalAdvance(self._label_text)
         lines = [""]
-        for word in self._words.split(" "):
+        for word in self._label_text.split(" "):
             longer = f"{lines[-1]} {word}".strip()
             if lines[-1] and self.fontMetrics().horizontalAdvance(longer) + around > width:
                 lines.append(word)
             else:
                 lines[-1] = longer
         if len(lines) > 1:
-            super().setText(literal("\n".join(lines)))
+            super().setText(escape_mnemonics("\n".join(lines)))
 
     def sizeHint(self) -> QSize:
         """Room for the text and the key."""
@@ -128,31 +128,31 @@ class KeyButton(QPushButton):
         return self.fontMetrics().horizontalAdvance(self._key) + 8
 
 
-class KeyRows(FlowRows):
+class ShortcutButtonRows(FlowRows):
     """Its buttons show their keys as long as that does not take too many rows; else these stand in the tooltips."""
 
     rows_with_keys = 3
 
     def minimumSizeHint(self) -> QSize:
         """Of hardly any width: words of buttons stand in several lines where they must."""
-        return QSize(LEAST_WIDTH, super().minimumSizeHint().height())
+        return QSize(MIN_ROWS_WIDTH, super().minimumSizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Look again."""
         super().resizeEvent(event)
-        self.fit()
+        self.update_keys()
 
-    def fit(self) -> None:
+    def update_keys(self) -> None:
         """Look again, also where a button has other words at the same width."""
-        buttons = self.findChildren(KeyButton)
+        buttons = self.findChildren(ShortcutButton)
         for each in buttons:
             each.show_key(True)
         fits = self.rows_for(self.width()) <= self.rows_with_keys
         for each in buttons:
             each.show_key(fits)
-            each.break_words(self.width())
+            each.wrap_text(self.width())
 
 
-def _sequences(key: str) -> list[QKeySequence]:
+def _key_sequences(key: str) -> list[QKeySequence]:
     """Two keys are called Enter."""
     return [QKeySequence(each) for each in dict.fromkeys((key, key.replace("Enter", "Return")))]

@@ -10,20 +10,20 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 from ui.look.theme import SPACE_M
 
 
-class GivesWay(Protocol):
+class Shrinkable(Protocol):
     """Something that scrolls inside, or is drawn smaller, where there is less room."""
 
     @property
-    def spare(self) -> int:
+    def spare_height(self) -> int:
         """Pixels of its height that it can do without."""
         ...
 
     @property
-    def given(self) -> int:
+    def shrunk_height(self) -> int:
         """Pixels that it does without now."""
         ...
 
-    def give_way(self, pixels: int) -> None:
+    def shrink_by(self, pixels: int) -> None:
         """Do without so many."""
         ...
 
@@ -32,21 +32,21 @@ class GivesWay(Protocol):
         ...
 
 
-class Middle(QScrollArea):
+class ShrinkingScrollArea(QScrollArea):
     """What `givers` can do without is taken from them, the first first; what then still does not fit scrolls."""
 
     needs_changed = Signal()
     """A part wants another height."""
 
-    def __init__(self, parts: Iterable[QWidget], givers: Sequence[GivesWay], parent: QWidget | None = None) -> None:
+    def __init__(self, parts: Iterable[QWidget], givers: Sequence[Shrinkable], parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._givers = givers
+        self._shrinkables = givers
         self._waiting: list[QWidget] = []
         self._content = _Content()
         # Not at once: the area is in the middle of making its own size.
-        self._sharing = QTimer(self, singleShot=True, interval=0)
-        self._sharing.timeout.connect(self._share)
-        self._content.asked.connect(self._sharing.start)
+        self._shrink_timer = QTimer(self, singleShot=True, interval=0)
+        self._shrink_timer.timeout.connect(self._share)
+        self._content.layout_requested.connect(self._shrink_timer.start)
         self._parts = QVBoxLayout(self._content)
         # Room for the ring of what has the focus, and for the bar.
         self._parts.setContentsMargins(0, 0, 0, 0)
@@ -61,48 +61,48 @@ class Middle(QScrollArea):
         self._content.setAutoFillBackground(False)
         self.viewport().setAutoFillBackground(False)
 
-    def wanted_height(self, width: int) -> int:
+    def preferred_height(self, width: int) -> int:
         """Pixels that all parts want at this width, with nothing given."""
         self._parts.activate()
-        return self._parts.totalHeightForWidth(width) + sum(each.given for each in self._shown_givers())
+        return self._parts.totalHeightForWidth(width) + sum(each.shrunk_height for each in self._visible_shrinkables())
 
     def resizeEvent(self, e: QResizeEvent) -> None:
         """Another height, another share."""
         super().resizeEvent(e)
-        self._sharing.start()
+        self._shrink_timer.start()
 
-    def to_top(self) -> None:
+    def scroll_to_top(self) -> None:
         """Show the beginning."""
         self.verticalScrollBar().setValue(0)
 
-    def bring(self, parts: list[QWidget]) -> None:
+    def reveal(self, parts: list[QWidget]) -> None:
         """Scroll these into sight, the last one above all, once they have their places."""
         self._waiting = parts
         self.needs_changed.emit()
 
-    def bring_what_waits(self) -> None:
+    def reveal_pending(self) -> None:
         """The places are known."""
         for each in self._waiting:
             self.ensureWidgetVisible(each, 0, 0)
         self._waiting = []
 
-    def _shown_givers(self) -> list[GivesWay]:
-        return [each for each in self._givers if each.isVisible()]
+    def _visible_shrinkables(self) -> list[Shrinkable]:
+        return [each for each in self._shrinkables if each.isVisible()]
 
     def _share(self) -> None:
-        missing = self.wanted_height(self.viewport().width()) - self.viewport().height()
-        for each in self._shown_givers():
-            given = max(0, min(missing, each.spare))
+        missing = self.preferred_height(self.viewport().width()) - self.viewport().height()
+        for each in self._visible_shrinkables():
+            given = max(0, min(missing, each.spare_height))
             missing -= given
-            if given != each.given:
-                each.give_way(given)
+            if given != each.shrunk_height:
+                each.shrink_by(given)
         self.needs_changed.emit()
 
 
 class _Content(QWidget):
-    asked = Signal()
+    layout_requested = Signal()
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.LayoutRequest:
-            self.asked.emit()
+            self.layout_requested.emit()
         return super().event(event)

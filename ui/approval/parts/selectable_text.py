@@ -14,17 +14,17 @@ from PySide6.QtGui import (
     QTextLayout,
 )
 
-from ui.approval.parts.wrapped_text import WrappedText
-from ui.look.written.order import ORDER_MARKS, in_written_order, without_order_marks
+from ui.approval.parts.wrapped_text import WrappingLabel
+from ui.look.written.order import BIDI_MARKS, in_logical_order, strip_bidi_marks
 
 _BLANKS = frozenset(" \t\u2028")
-_MOVES = {
+_CURSOR_MOVES = {
     Qt.Key.Key_Left: QTextLayout.previousCursorPosition,
     Qt.Key.Key_Right: QTextLayout.nextCursorPosition,
 }
 
 
-class SelectableText(WrappedText):
+class SelectableLabel(WrappingLabel):
     """With the mouse, and with Shift and the arrows once it was clicked. Tab passes it by.
 
     Places are those of what is drawn, in Qt's units.
@@ -34,24 +34,24 @@ class SelectableText(WrappedText):
 
     def __init__(self, text: str = "") -> None:
         super().__init__(text)
-        self._from = self._to = 0
+        self._anchor = self._cursor = 0
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self.setCursor(Qt.CursorShape.IBeamCursor)
 
     @property
-    def marked(self) -> str:
+    def selected_text(self) -> str:
         """What is marked of it."""
-        part = self._units[2 * min(self._from, self._to) : 2 * max(self._from, self._to)]
-        return without_order_marks(part.decode("utf-16-le", "surrogatepass")).replace("\u2028", "\n")
+        part = self._units[2 * min(self._anchor, self._cursor) : 2 * max(self._anchor, self._cursor)]
+        return strip_bidi_marks(part.decode("utf-16-le", "surrogatepass")).replace("\u2028", "\n")
 
     def setText(self, text: str) -> None:
         """Another one, in the order in which it is written."""
-        super().setText(in_written_order(text))
-        self._units = self._drawn.encode("utf-16-le", "surrogatepass")
+        super().setText(in_logical_order(text))
+        self._units = self._drawn_text.encode("utf-16-le", "surrogatepass")
 
     def event(self, event: QEvent) -> bool:
         """Keys that are its own start nothing else."""
-        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and _is_own(event):
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and _is_selection_key(event):
             event.accept()
             return True
         return super().event(event)
@@ -59,33 +59,33 @@ class SelectableText(WrappedText):
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Begin to mark; with Shift, mark up to here."""
         if event.button() == Qt.MouseButton.LeftButton:
-            place = self._place_at(event.position().toPoint())
+            place = self._position_at(event.position().toPoint())
             is_more = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-            self._mark(self._from if is_more else place, place)
+            self._mark(self._anchor if is_more else place, place)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Up to here."""
         if event.buttons() & Qt.MouseButton.LeftButton:
-            self._mark(self._from, self._place_at(event.position().toPoint()))
+            self._mark(self._anchor, self._position_at(event.position().toPoint()))
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         """All between two blanks: a word of a command, a path."""
-        place = self._place_at(event.position().toPoint())
+        place = self._position_at(event.position().toPoint())
         begin = end = place
-        while begin > 0 and self._letter(begin - 1) not in _BLANKS:
+        while begin > 0 and self._char_at(begin - 1) not in _BLANKS:
             begin -= 1
-        while end < self._length and self._letter(end) not in _BLANKS:
+        while end < self._length and self._char_at(end) not in _BLANKS:
             end += 1
         self._mark(begin, end)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Mark more, mark all, copy."""
         if event.matches(QKeySequence.StandardKey.Copy):
-            QGuiApplication.clipboard().setText(self.marked)
+            QGuiApplication.clipboard().setText(self.selected_text)
         elif event.matches(QKeySequence.StandardKey.SelectAll):
             self._mark(0, self._length)
-        elif _is_own(event):
-            self._mark(self._from, self._moved(Qt.Key(event.key())))
+        elif _is_selection_key(event):
+            self._mark(self._anchor, self._moved(Qt.Key(event.key())))
         else:
             super().keyPressEvent(event)
 
@@ -103,34 +103,34 @@ class SelectableText(WrappedText):
         ground.setBackground(colours.color(QPalette.ColorRole.Highlight))
         ground.setForeground(colours.color(QPalette.ColorRole.HighlightedText))
         part = QTextLayout.FormatRange()
-        part.start, part.length, part.format = min(self._from, self._to), abs(self._from - self._to), ground
+        part.start, part.length, part.format = min(self._anchor, self._cursor), abs(self._anchor - self._cursor), ground
         painter = QPainter(self)
         painter.setPen(colours.color(self.foregroundRole()))
-        laid, _ = self._laid_out(self.width())
+        laid, _ = self._layout_at(self.width())
         laid.draw(painter, QPointF(0, 0), [part] if part.length else [])
 
     def _mark(self, begin: int, end: int) -> None:
-        self._from, self._to = begin, end
+        self._anchor, self._cursor = begin, end
         self.update()
 
     @property
     def _length(self) -> int:
         return len(self._units) // 2
 
-    def _letter(self, at: int) -> str:
+    def _char_at(self, at: int) -> str:
         return self._units[2 * at : 2 * at + 2].decode("utf-16-le", "surrogatepass")
 
     def _moved(self, key: Qt.Key) -> int:
         """One letter on; what cannot be seen is no letter."""
-        laid, _ = self._laid_out(self.width())
-        before, at = self._to, _MOVES[key](laid, self._to)
-        while at != before and self._letter(min(at, before)) in ORDER_MARKS:
-            before, at = at, _MOVES[key](laid, at)
+        laid, _ = self._layout_at(self.width())
+        before, at = self._cursor, _CURSOR_MOVES[key](laid, self._cursor)
+        while at != before and self._char_at(min(at, before)) in BIDI_MARKS:
+            before, at = at, _CURSOR_MOVES[key](laid, at)
         return at
 
-    def _place_at(self, point: QPoint) -> int:
+    def _position_at(self, point: QPoint) -> int:
         """Between which letters this is."""
-        laid, _ = self._laid_out(self.width())
+        laid, _ = self._layout_at(self.width())
         for at in range(laid.lineCount()):
             line = laid.lineAt(at)
             if point.y() < line.y() + line.height():
@@ -138,8 +138,8 @@ class SelectableText(WrappedText):
         return self._length
 
 
-def _is_own(event: QKeyEvent) -> bool:
-    is_marking = event.key() in _MOVES and event.modifiers() == Qt.KeyboardModifier.ShiftModifier
+def _is_selection_key(event: QKeyEvent) -> bool:
+    is_marking = event.key() in _CURSOR_MOVES and event.modifiers() == Qt.KeyboardModifier.ShiftModifier
     return (
         is_marking or event.matches(QKeySequence.StandardKey.Copy) or event.matches(QKeySequence.StandardKey.SelectAll)
     )

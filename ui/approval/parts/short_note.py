@@ -3,20 +3,20 @@
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from ui.approval.parts.wrapped_text import WrappedText
+from ui.approval.parts.wrapped_text import WrappingLabel
 from ui.look.controls import ElidedLabel, button
 from ui.look.theme import SPACE_S
-from ui.look.written.order import without_order_marks
+from ui.look.written.order import strip_bidi_marks
 
 
-class ShortNote(QWidget):
+class ExpandableNote(QWidget):
     """The first sentence, and the rest when the person asks for it."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._short = ElidedLabel()
         self._short.setProperty("kind", "muted")
-        self._whole = WrappedText(kind="muted")
+        self._whole = WrappingLabel(kind="muted")
         self._more = button(self.tr("Read all"), self._turn, "link")
         line = QHBoxLayout()
         line.setSpacing(SPACE_S)
@@ -36,7 +36,7 @@ class ShortNote(QWidget):
     def show_note(self, short: str, whole: str) -> None:
         """`short` stands on one line; `whole` is all there is to say."""
         self._short.show_text(short)
-        self._short.setAccessibleName(without_order_marks(short))
+        self._short.setAccessibleName(strip_bidi_marks(short))
         self._whole.setText(whole)
         self._more.setVisible(whole != short)
         self._open(whole=False)

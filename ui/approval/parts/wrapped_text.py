@@ -7,12 +7,12 @@ from PySide6.QtGui import QPainter, QPaintEvent, QTextLayout, QTextOption
 from PySide6.QtWidgets import QLabel
 
 from ui.look.controls import LabelKind
-from ui.look.written.order import without_order_marks
+from ui.look.written.order import strip_bidi_marks
 
-_ENDLESS = 1_000_000
+_UNLIMITED_WIDTH = 1_000_000
 
 
-class WrappedText(QLabel):
+class WrappingLabel(QLabel):
     """Plain text of any kind of label, never wider than its room. Between words where it can, else anywhere.
 
     Marks of the written order are drawn by; `text()`, which screen readers read too, is without them.
@@ -23,7 +23,7 @@ class WrappedText(QLabel):
 
     def __init__(self, text: str = "", kind: LabelKind = "") -> None:
         super().__init__()
-        self._drawn = ""
+        self._drawn_text = ""
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setText(text)
         if kind:
@@ -32,8 +32,8 @@ class WrappedText(QLabel):
 
     def setText(self, text: str) -> None:
         """Another one."""
-        self._drawn = text.replace("\n", "\u2028")
-        super().setText(without_order_marks(text))
+        self._drawn_text = text.replace("\n", "\u2028")
+        super().setText(strip_bidi_marks(text))
         # Qt's own is the same where only the marks are others.
         self.update()
 
@@ -43,11 +43,11 @@ class WrappedText(QLabel):
 
     def heightForWidth(self, width: int) -> int:
         """Of all of the text."""
-        return self._size_at(max(width, 1)).height()
+        return self._size_for_width(max(width, 1)).height()
 
     def sizeHint(self) -> QSize:
         """On as few lines as it is written."""
-        return self._size_at(_ENDLESS)
+        return self._size_for_width(_UNLIMITED_WIDTH)
 
     def minimumSizeHint(self) -> QSize:
         """A few letters wide."""
@@ -59,21 +59,21 @@ class WrappedText(QLabel):
         del event
         painter = QPainter(self)
         painter.setPen(self.palette().color(self.foregroundRole()))
-        laid, _ = self._laid_out(self.width())
+        laid, _ = self._layout_at(self.width())
         laid.draw(painter, QPointF(0, 0))
 
-    def _size_at(self, width: int) -> QSize:
+    def _size_for_width(self, width: int) -> QSize:
         self.ensurePolished()
-        return self._laid_out(width)[1]
+        return self._layout_at(width)[1]
 
-    def _laid_out(self, width: int) -> tuple[QTextLayout, QSize]:
-        is_mirrored = self.layoutDirection() is Qt.LayoutDirection.RightToLeft and width != _ENDLESS
+    def _layout_at(self, width: int) -> tuple[QTextLayout, QSize]:
+        is_mirrored = self.layoutDirection() is Qt.LayoutDirection.RightToLeft and width != _UNLIMITED_WIDTH
         edge = Qt.AlignmentFlag.AlignRight if is_mirrored else Qt.AlignmentFlag.AlignLeft
         option = QTextOption(edge | Qt.AlignmentFlag.AlignAbsolute)
         # The window says where it begins.
         option.setTextDirection(self.direction)
         option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-        laid = QTextLayout(self._drawn, self.font())
+        laid = QTextLayout(self._drawn_text, self.font())
         laid.setTextOption(option)
         laid.beginLayout()
         height = widest = 0.0

@@ -6,16 +6,16 @@ from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QResizeEvent, QTextBlock, QTextCursor
 from PySide6.QtWidgets import QTextEdit, QWidget
 
-from ui.approval.parts.fitted_text import FittedText
+from ui.approval.parts.fitted_text import AutoHeightText
 from ui.approval.previews.diff_lines import DiffLine
 from ui.look.fonts import mono_font
 from ui.look.theme import ThemeSource
-from ui.look.written.order import drawn_places
+from ui.look.written.order import displayed_positions
 
 _SIGNS = {"same": " ", "added": "+", "removed": "\u2212", "gap": "⋯", "more": "⋯"}
 
 
-class CodeView(FittedText):
+class CodeView(AutoHeightText):
     """Read-only lines with a coloured ground and their numbers in the margin."""
 
     def __init__(self, themes: ThemeSource, name: str, least: int, most: int) -> None:
@@ -23,7 +23,7 @@ class CodeView(FittedText):
         self._themes = themes
         self._lines: list[DiffLine] = []
         self._marked: list[tuple[int, int, bool]] = []
-        self._margin = _Margin(self)
+        self._margin = _LineNumbers(self)
         self.setAccessibleName(name)
         self.setProperty("kind", "code")
         self.setReadOnly(True)
@@ -31,7 +31,7 @@ class CodeView(FittedText):
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
         self.setUndoRedoEnabled(False)
-        self.cursorPositionChanged.connect(self._show_caret)
+        self.cursorPositionChanged.connect(self._show_cursor)
         self.updateRequest.connect(self._follow)
         themes.changed.connect(self._dress)
         self._dress()
@@ -40,17 +40,17 @@ class CodeView(FittedText):
         """Show these lines; `words` is what each says on the screen."""
         self._lines = lines
         self._marked = []
-        self.show_in_order("\n".join(words))
+        self.set_text("\n".join(words))
         # It has the keyboard first; a blinking caret would say that one can write here.
         self.setCursorWidth(0)
         self._dress()
 
-    def mark(self, passages: Sequence[tuple[int, int, bool]]) -> None:
+    def highlight(self, passages: Sequence[tuple[int, int, bool]]) -> None:
         """Give these passages, rising places of `text`, a colour of their own; True is the grave one."""
-        places = drawn_places(self.text, [at for start, end, _ in passages for at in (start, end)])
+        places = displayed_positions(self.text, [at for start, end, _ in passages for at in (start, end)])
         graves = [is_grave for _, _, is_grave in passages]
         self._marked = list(zip(places[::2], places[1::2], graves, strict=True))
-        self._colour()
+        self._apply_highlights()
 
     def margin_width(self) -> int:
         """Room for two columns of numbers and a sign, in pixels."""
@@ -63,7 +63,7 @@ class CodeView(FittedText):
         """Grounds first, text above."""
         painter = QPainter(self.viewport())
         for block, area in self._visible_blocks():
-            painter.fillRect(area, self._ground(block.blockNumber()))
+            painter.fillRect(area, self._background(block.blockNumber()))
         painter.end()
         super().paintEvent(e)
 
@@ -87,7 +87,7 @@ class CodeView(FittedText):
             if line is None:
                 continue
             painter.fillRect(
-                QRect(0, area.top(), self._margin.width(), area.height()), self._ground(block.blockNumber())
+                QRect(0, area.top(), self._margin.width(), area.height()), self._background(block.blockNumber())
             )
             first = QRect(cell // 2, area.top(), column, self.fontMetrics().height())
             right = Qt.AlignmentFlag.AlignRight
@@ -106,14 +106,14 @@ class CodeView(FittedText):
             block = block.next()
         return found
 
-    def _ground(self, number: int) -> QColor:
+    def _background(self, number: int) -> QColor:
         theme = self._themes.theme
         kind = self._lines[number].kind if number < len(self._lines) else "same"
         grounds = {"added": theme.added_background, "removed": theme.removed_background, "gap": theme.hover}
         grounds["more"] = grounds["gap"]
         return QColor(grounds[kind]) if kind in grounds else QColor(Qt.GlobalColor.transparent)
 
-    def _show_caret(self) -> None:
+    def _show_cursor(self) -> None:
         """Somebody marks a part of it by keys or mouse."""
         self.setCursorWidth(1)
 
@@ -130,10 +130,10 @@ class CodeView(FittedText):
         self._margin.setVisible(width > 0)
         area = self.contentsRect()
         self._margin.setGeometry(QRect(area.left(), area.top(), width, area.height()))
-        self._colour()
+        self._apply_highlights()
         self.viewport().update()
 
-    def _colour(self) -> None:
+    def _apply_highlights(self) -> None:
         theme = self._themes.theme
         selections: list[QTextEdit.ExtraSelection] = []
         for start, end, is_grave in self._marked:
@@ -147,7 +147,7 @@ class CodeView(FittedText):
         self.setExtraSelections(selections)
 
 
-class _Margin(QWidget):
+class _LineNumbers(QWidget):
     def __init__(self, view: CodeView) -> None:
         super().__init__(view)
         self._view = view

@@ -6,29 +6,29 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.tool_calls import CommandPart, CommandPreview, Risk
-from ui.approval.hosts import host_words
-from ui.approval.parts.selectable_text import SelectableText
-from ui.approval.parts.short_note import ShortNote
-from ui.approval.parts.wrapped_text import WrappedText
+from ui.approval.hosts import describe_host
+from ui.approval.parts.selectable_text import SelectableLabel
+from ui.approval.parts.short_note import ExpandableNote
+from ui.approval.parts.wrapped_text import WrappingLabel
 from ui.approval.previews.code_view import CodeView
-from ui.approval.previews.passages import GRAVE, passages, risks_first
-from ui.approval.visible_text import folded, folded_places
+from ui.approval.previews.passages import SEVERE_RISKS, find_risk_spans, risks_first
+from ui.approval.visible_text import fold_lines, map_folded_positions
 from ui.look.controls import label
 from ui.look.fonts import mono_font
 from ui.look.theme import SPACE_L, SPACE_S, SPACE_XS, ThemeSource
-from ui.look.visible_text import with_hidden_shown
-from ui.look.written.order import set_apart, shown_apart
+from ui.look.visible_text import show_hidden
+from ui.look.written.order import isolate, isolate_untrusted
 
 # The line above shows all of them; a row for each of thousands would only take time.
-MOST_ROWS = 100
-PLAIN_ROWS = 20
+MAX_ROWS = 100
+MAX_PLAIN_ROWS = 20
 """Nor do rows without a risk grow the dialog beyond the screen."""
-ROWS_IN_SIGHT = 8
+MAX_ROWS_IN_ORDER = 8
 """So many stand in the order of the line; of more, those to look at stand first."""
-MOST_OF_LINE = 12
-MOST_DOUBTS, MOST_OF_WORD = 6, 80
+MAX_LINE_ROWS = 12
+MAX_LOOKALIKES, MAX_WORD_LENGTH = 6, 80
 """Sentences about characters that look like others; the commands of all have a tag."""
-HOSTS_IN_SIGHT = 6
+MAX_VISIBLE_HOSTS = 6
 
 
 class CommandView(QWidget):
@@ -37,14 +37,14 @@ class CommandView(QWidget):
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
-        self._line = CodeView(themes, self.tr("Command line"), MOST_OF_LINE, MOST_OF_LINE)
+        self._line = CodeView(themes, self.tr("Command line"), MAX_LINE_ROWS, MAX_LINE_ROWS)
         self._line.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
-        self._doubt = WrappedText(kind="warning")
-        self._about = ShortNote()
+        self._warning = WrappingLabel(kind="warning")
+        self._about = ExpandableNote()
         self._rows = QVBoxLayout()
         self._rows.setContentsMargins(0, 0, 0, 0)
         self._rows.setSpacing(SPACE_XS)
-        self._hosts = _Hosts(themes)
+        self._hosts = _HostList(themes)
         self._build()
         themes.changed.connect(self._dress)
 
@@ -52,48 +52,48 @@ class CommandView(QWidget):
     """It stands above already."""
 
     @property
-    def first(self) -> QWidget:
+    def initial_focus(self) -> QWidget:
         """Where reading begins."""
         return self._line
 
     @property
-    def words(self) -> str:
+    def accessible_text(self) -> str:
         """All that it says, for a screen reader."""
         rows = [self._row(at) for at in range(self._rows.count())]
         parts = [each.accessibleName() for each in rows if each is not None]
-        doubt = [] if self._doubt.isHidden() else [self._doubt.text()]
-        return "\n".join(filter(None, [self._line.text, *doubt, *parts, self._hosts.words, self._about.text]))
+        doubt = [] if self._warning.isHidden() else [self._warning.text()]
+        return "\n".join(filter(None, [self._line.text, *doubt, *parts, self._hosts.accessible_text, self._about.text]))
 
     def show_command(self, preview: CommandPreview) -> str:
         """This line."""
-        line = with_hidden_shown(preview.line)
-        self._line.show_lines([], [folded(line)])
-        found = passages(line, preview.parts)
-        places = folded_places(line, [at for start, end, _ in found for at in (start, end)])
+        line = show_hidden(preview.line)
+        self._line.show_lines([], [fold_lines(line)])
+        found = find_risk_spans(line, preview.parts)
+        places = map_folded_positions(line, [at for start, end, _ in found for at in (start, end)])
         graves = [is_grave for _, _, is_grave in found]
-        self._line.mark(list(zip(places[::2], places[1::2], graves, strict=True)))
+        self._line.highlight(list(zip(places[::2], places[1::2], graves, strict=True)))
         self._show_parts(preview.parts)
-        self._show_doubts(preview)
+        self._show_warnings(preview)
         self._hosts.show_hosts(preview.hosts, only=preview.only_hosts)
-        self._show_about(preview)
+        self._show_sandbox(preview)
         count = sum(not each.text.startswith(("<", ">")) for each in preview.parts)
         return self.tr("What will run: {0} commands").format(count) if count > 1 else self.tr("What will run")
 
-    def _show_doubts(self, preview: CommandPreview) -> None:
+    def _show_warnings(self, preview: CommandPreview) -> None:
         alike = list(dict.fromkeys(each for part in preview.parts for each in part.lookalikes))
         words = self.tr("“{0}”: the character “{1}” ({2}) only looks like “{3}”.")
         doubts = [
-            words.format(shown_apart(each.word[:MOST_OF_WORD]), each.char, each.name, each.passes_for)
-            for each in alike[:MOST_DOUBTS]
+            words.format(isolate_untrusted(each.word[:MAX_WORD_LENGTH]), each.char, each.name, each.passes_for)
+            for each in alike[:MAX_LOOKALIKES]
         ]
         if not preview.understood:
             doubts.append(self.tr("This line may run more than is listed here. Read all of it."))
-        self._doubt.setVisible(bool(doubts))
-        self._doubt.setText("\n".join(doubts))
+        self._warning.setVisible(bool(doubts))
+        self._warning.setText("\n".join(doubts))
 
-    def _show_about(self, preview: CommandPreview) -> None:
-        confinement, folder = with_hidden_shown(preview.confinement), with_hidden_shown(preview.folder)
-        place = "" if preview.folder == self.said_folder else self.tr("In the folder {0}").format(set_apart(folder))
+    def _show_sandbox(self, preview: CommandPreview) -> None:
+        confinement, folder = show_hidden(preview.confinement), show_hidden(preview.folder)
+        place = "" if preview.folder == self.said_folder else self.tr("In the folder {0}").format(isolate(folder))
         first, stop, _rest = confinement.partition(". ")
         short = " ".join(filter(None, (first + stop.strip(), place)))
         self._about.show_note(short, "\n".join(filter(None, (confinement, place))) if stop else short)
@@ -107,19 +107,19 @@ class CommandView(QWidget):
         # One plain command stands above already.
         if len(parts) < 2 and not any(each.risks for each in parts):
             return
-        ordered = parts if len(parts) <= ROWS_IN_SIGHT else risks_first(parts)
-        count = min(max(sum(bool(each.risks) for each in parts), PLAIN_ROWS), MOST_ROWS)
+        ordered = parts if len(parts) <= MAX_ROWS_IN_ORDER else risks_first(parts)
+        count = min(max(sum(bool(each.risks) for each in parts), MAX_PLAIN_ROWS), MAX_ROWS)
         for part in ordered[:count]:
-            text = SelectableText(folded(with_hidden_shown(part.text)))
+            text = SelectableLabel(fold_lines(show_hidden(part.text)))
             text.setFont(mono_font(self._themes.theme, self._themes.zoom))
             text.setHidden(len(parts) == 1)
-            self._rows.addWidget(self._row_of(text, part.risks, part.depth))
+            self._rows.addWidget(self._create_row(text, part.risks, part.depth))
         if rest := ordered[count:]:
             risks = {risk for each in rest for risk in each.risks}
             more = label(self.tr("And {0} more").format(len(rest)), "muted")
-            self._rows.addWidget(self._row_of(more, [risk for risk in Risk if risk in risks]))
+            self._rows.addWidget(self._create_row(more, [risk for risk in Risk if risk in risks]))
 
-    def _row_of(self, text: QLabel, risks: Sequence[Risk], depth: int = 0) -> QWidget:
+    def _create_row(self, text: QLabel, risks: Sequence[Risk], depth: int = 0) -> QWidget:
         """A command and its tags; of an only one the tags alone, since the line above is the command."""
         row = QWidget()
         row.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
@@ -130,7 +130,7 @@ class CommandView(QWidget):
         words = [self._words_of(risk) for risk in risks]
         for risk, word in zip(risks, words, strict=True):
             tag = label(word)
-            tag.setProperty("tag", "risk" if risk in GRAVE else "caution")
+            tag.setProperty("tag", "risk" if risk in SEVERE_RISKS else "caution")
             layout.addWidget(tag, 0, Qt.AlignmentFlag.AlignVCenter)
         layout.addStretch(1)
         row.setAccessibleName(": ".join(filter(None, (text.text(), ", ".join(words)))))
@@ -156,7 +156,7 @@ class CommandView(QWidget):
         font = mono_font(self._themes.theme, self._themes.zoom)
         for at in range(self._rows.count()):
             row = self._row(at)
-            text = None if row is None else row.findChild(SelectableText)
+            text = None if row is None else row.findChild(SelectableLabel)
             if text is not None:
                 text.setFont(font)
 
@@ -165,27 +165,27 @@ class CommandView(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_S)
         layout.addWidget(self._line)
-        layout.addWidget(self._doubt)
+        layout.addWidget(self._warning)
         layout.addLayout(self._rows)
         layout.addWidget(self._hosts)
         layout.addWidget(self._about)
         self.setAccessibleName(self.tr("Commands of the line"))
 
 
-class _Hosts(QWidget):
+class _HostList(QWidget):
     """Which hosts a command may reach, one on each line; hidden for one that has no network."""
 
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
-        self._only = WrappedText(self.tr("It can reach only these hosts:"))
-        self._any = WrappedText(
+        self._only = WrappingLabel(self.tr("It can reach only these hosts:"))
+        self._any = WrappingLabel(
             self.tr(
                 "This system cannot limit it to hosts: it may use the whole network, and services of this machine. "
                 "It says that it needs:"
             ),
             kind="warning",
         )
-        self._list = CodeView(themes, self.tr("Hosts"), HOSTS_IN_SIGHT, HOSTS_IN_SIGHT)
+        self._list = CodeView(themes, self.tr("Hosts"), MAX_VISIBLE_HOSTS, MAX_VISIBLE_HOSTS)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_XS)
@@ -193,7 +193,7 @@ class _Hosts(QWidget):
             layout.addWidget(each)
 
     @property
-    def words(self) -> str:
+    def accessible_text(self) -> str:
         """All that it says."""
         said = self._any if self._only.isHidden() else self._only
         return "" if self.isHidden() else f"{said.text()}\n{self._list.text}"
@@ -203,4 +203,4 @@ class _Hosts(QWidget):
         self.setVisible(bool(hosts))
         self._only.setVisible(only)
         self._any.setVisible(not only)
-        self._list.show_lines([], [host_words(each) for each in hosts])
+        self._list.show_lines([], [describe_host(each) for each in hosts])

@@ -11,27 +11,29 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Literal
 
-from ui.approval.visible_text import MOST_LINES
+from ui.approval.visible_text import MAX_LINES
 
 CONTEXT = 3
-SHORT = 60
+MAX_EXACT_LINES = 60
 
-MOST_COMPARED = 40_000
+MAX_COMPARED = 40_000
 
-Kind = Literal["same", "added", "removed", "gap", "more"]
+LineKind = Literal["same", "added", "removed", "gap", "more"]
 
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
     """One line; numbers begin with 1 and are None on the side where the line is not. A gap stands for equal lines."""
 
-    kind: Kind
+    kind: LineKind
     text: str
     old: int | None = None
     new: int | None = None
 
 
-def all_lines(kind: Literal["added", "removed"], text: str, most: int = MOST_LINES, first: int = 1) -> list[DiffLine]:
+def whole_file_lines(
+    kind: Literal["added", "removed"], text: str, most: int = MAX_LINES, first: int = 1
+) -> list[DiffLine]:
     """The lines of a file that comes or goes, the first of them numbered `first`; of very many the first `most`."""
     if not text:
         return []
@@ -45,7 +47,7 @@ def all_lines(kind: Literal["added", "removed"], text: str, most: int = MOST_LIN
     return [*lines, DiffLine("more", str(count - most))] if count > most else lines
 
 
-def lines_in(lines: Sequence[DiffLine], kind: Kind) -> int:
+def count_lines(lines: Sequence[DiffLine], kind: LineKind) -> int:
     """How many of a kind, with those that are not shown."""
     count, last = 0, None
     for each in lines:
@@ -57,43 +59,43 @@ def lines_in(lines: Sequence[DiffLine], kind: Kind) -> int:
     return count
 
 
-def diff_lines(before: str, after: str, context: int = CONTEXT) -> list[DiffLine]:
+def diff_texts(before: str, after: str, context: int = CONTEXT) -> list[DiffLine]:
     """What changes between two texts, with `context` equal lines around each change.
 
     Where very many lines change they are not compared: all of them go, and all others come.
     """
     start, end = _changed_part(before, after, context)
-    is_long = before.count("\n", start, len(before) - end) + after.count("\n", start, len(after) - end) > MOST_COMPARED
+    is_long = before.count("\n", start, len(before) - end) + after.count("\n", start, len(after) - end) > MAX_COMPARED
     if is_long:
         start, end = _changed_part(before, after, 0)
     above, below = before.count("\n", 0, start), before[len(before) - end :]
     left, right = before[start : len(before) - end], after[start : len(after) - end]
     if is_long:
-        most = MOST_LINES // 2
-        lines = all_lines("removed", left, most, above + 1) + all_lines("added", right, most, above + 1)
+        most = MAX_LINES // 2
+        lines = whole_file_lines("removed", left, most, above + 1) + whole_file_lines("added", right, most, above + 1)
     else:
-        lines = [_moved(each, above) for each in _compared(left, right, context)]
+        lines = [_renumber(each, above) for each in _compare(left, right, context)]
     rest = below.count("\n") + (bool(below) and not below.endswith("\n"))
-    return _joined([DiffLine("gap", str(above)), *lines, DiffLine("gap", str(rest))])
+    return _merge_gaps([DiffLine("gap", str(above)), *lines, DiffLine("gap", str(rest))])
 
 
-def _compared(before: str, after: str, context: int) -> list[DiffLine]:
+def _compare(before: str, after: str, context: int) -> list[DiffLine]:
     old, new = before.split("\n"), after.split("\n")
     if not old[-1] and not new[-1]:
         # What ends with a line break has no line after it.
         old, new = old[:-1], new[:-1]
-    return list(_collapsed(list(_all_lines(old, new)), context))
+    return list(_collapse_unchanged(list(_merged_lines(old, new)), context))
 
 
 def _changed_part(before: str, after: str, context: int) -> tuple[int, int]:
     """How many characters of whole lines are the same at the start and at the end, without the context."""
     shorter = min(len(before), len(after))
-    same = _rising(shorter, lambda at, end: before[at:end] == after[at:end])
+    same = _longest_common(shorter, lambda at, end: before[at:end] == after[at:end])
     start = before.rfind("\n", 0, same) + 1
     for _ in range(context):
         start = before.rfind("\n", 0, max(0, start - 1)) + 1
     old, new = len(before), len(after)
-    same = _rising(shorter - same, lambda at, end: before[old - end : old - at] == after[new - end : new - at])
+    same = _longest_common(shorter - same, lambda at, end: before[old - end : old - at] == after[new - end : new - at])
     tail = old - same
     is_line = before[max(0, tail - 1) : tail] == after[max(0, new - same - 1) : new - same] == "\n"
     for _ in range(context if is_line else context + 1):
@@ -101,7 +103,7 @@ def _changed_part(before: str, after: str, context: int) -> tuple[int, int]:
     return start, old - tail
 
 
-def _rising(most: int, is_same: Callable[[int, int], bool]) -> int:
+def _longest_common(most: int, is_same: Callable[[int, int], bool]) -> int:
     """The largest number up to which all is the same."""
     low, high = 0, most
     while low < high:
@@ -113,13 +115,13 @@ def _rising(most: int, is_same: Callable[[int, int], bool]) -> int:
     return low
 
 
-def _moved(line: DiffLine, by: int) -> DiffLine:
+def _renumber(line: DiffLine, by: int) -> DiffLine:
     if not by or line.kind == "gap":
         return line
     return replace(line, old=line.old and line.old + by, new=line.new and line.new + by)
 
 
-def _joined(lines: Sequence[DiffLine]) -> list[DiffLine]:
+def _merge_gaps(lines: Sequence[DiffLine]) -> list[DiffLine]:
     """Gaps beside each other are one, and one of nothing is none."""
     joined: list[DiffLine] = []
     for each in lines:
@@ -130,7 +132,7 @@ def _joined(lines: Sequence[DiffLine]) -> list[DiffLine]:
     return [each for each in joined if each.kind != "gap" or each.text != "0"]
 
 
-def _all_lines(old: list[str], new: list[str]) -> Iterator[DiffLine]:
+def _merged_lines(old: list[str], new: list[str]) -> Iterator[DiffLine]:
     at_old = at_new = 0
     for start_old, start_new, count in [*_matches(old, new), (len(old), len(new), 0)]:
         yield from (DiffLine("removed", old[i], i + 1) for i in range(at_old, start_old))
@@ -139,7 +141,7 @@ def _all_lines(old: list[str], new: list[str]) -> Iterator[DiffLine]:
         at_old, at_new = start_old + count, start_new + count
 
 
-def _collapsed(lines: Sequence[DiffLine], context: int) -> Iterator[DiffLine]:
+def _collapse_unchanged(lines: Sequence[DiffLine], context: int) -> Iterator[DiffLine]:
     near = [False] * len(lines)
     for i, each in enumerate(lines):
         if each.kind != "same":
@@ -167,13 +169,13 @@ def _matches(old: list[str], new: list[str]) -> list[tuple[int, int, int]]:
     while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
         tail += 1
     found = [(0, 0, head)] if head else []
-    found += _between(old, new, (head, len(old) - tail), (head, len(new) - tail))
+    found += _matches_between(old, new, (head, len(old) - tail), (head, len(new) - tail))
     if tail:
         found.append((len(old) - tail, len(new) - tail, tail))
     return found
 
 
-def _between(
+def _matches_between(
     old: list[str], new: list[str], in_old: tuple[int, int], in_new: tuple[int, int]
 ) -> list[tuple[int, int, int]]:
     found: list[tuple[int, int, int]] = []
@@ -187,7 +189,7 @@ def _between(
 
 
 def _short_matches(old: list[str], new: list[str], at_old: int, at_new: int) -> list[tuple[int, int, int]]:
-    if not old or not new or len(old) + len(new) > SHORT:
+    if not old or not new or len(old) + len(new) > MAX_EXACT_LINES:
         return []
     blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
     return [(at_old + block.a, at_new + block.b, block.size) for block in blocks if block.size]
@@ -199,10 +201,10 @@ def _anchors(old: list[str], new: list[str], in_old: tuple[int, int], in_new: tu
     once_new = {line for line, count in Counter(new[slice(*in_new)]).items() if count == 1}
     where_new = {new[j]: j for j in range(*in_new) if new[j] in once_new}
     pairs = [(i, where_new[old[i]]) for i in range(*in_old) if old[i] in once_old and old[i] in where_new]
-    return _longest_rise(pairs)
+    return _longest_increasing(pairs)
 
 
-def _longest_rise(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _longest_increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """The longest subsequence whose second numbers rise (patience sorting)."""
     tops: list[int] = []
     top_pairs: list[int] = []

@@ -3,16 +3,16 @@
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.tool_calls import NetworkPreview
-from ui.approval.hosts import host_words
-from ui.approval.parts.wrapped_text import WrappedText
+from ui.approval.hosts import describe_host
+from ui.approval.parts.wrapped_text import WrappingLabel
 from ui.approval.previews.code_view import CodeView
-from ui.approval.visible_text import folded
+from ui.approval.visible_text import fold_lines
 from ui.look.controls import label
 from ui.look.theme import SPACE_S, ThemeSource
-from ui.look.visible_text import with_hidden_shown
-from ui.look.written.order import shown_apart
+from ui.look.visible_text import show_hidden
+from ui.look.written.order import isolate_untrusted
 
-MOST_ROWS = 6
+MAX_ADDRESS_ROWS = 6
 
 
 class NetworkView(QWidget):
@@ -22,10 +22,10 @@ class NetworkView(QWidget):
         super().__init__(parent)
         self._method = label()
         self._method.setProperty("tag", "risk")
-        self._host = WrappedText(kind="heading")
-        self._address = CodeView(themes, self.tr("Address"), MOST_ROWS, MOST_ROWS)
+        self._host = WrappingLabel(kind="heading")
+        self._address = CodeView(themes, self.tr("Address"), MAX_ADDRESS_ROWS, MAX_ADDRESS_ROWS)
         self._address.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
-        self._note = WrappedText(kind="muted")
+        self._note = WrappingLabel(kind="muted")
         top = QHBoxLayout()
         top.setSpacing(SPACE_S)
         top.addWidget(self._method)
@@ -38,21 +38,21 @@ class NetworkView(QWidget):
         layout.addWidget(self._note)
 
     @property
-    def first(self) -> QWidget:
+    def initial_focus(self) -> QWidget:
         """Where reading begins."""
         return self._address
 
     @property
-    def words(self) -> str:
+    def accessible_text(self) -> str:
         """All that it says, for a screen reader."""
         parts = (self._method.text(), self._host.text(), self._address.text, self._note.text())
         return "\n".join(filter(None, parts))
 
     def show_request(self, preview: NetworkPreview) -> str:
         """This request."""
-        self._method.setText(with_hidden_shown(preview.method))
-        self._host.setText(host_words(preview.host))
-        self._address.show_lines([], [folded(with_hidden_shown(preview.url))])
-        self._note.setText(shown_apart(preview.note))
+        self._method.setText(show_hidden(preview.method))
+        self._host.setText(describe_host(preview.host))
+        self._address.show_lines([], [fold_lines(show_hidden(preview.url))])
+        self._note.setText(isolate_untrusted(preview.note))
         self._note.setVisible(bool(preview.note))
         return self.tr("Network request")

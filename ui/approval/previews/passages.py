@@ -5,14 +5,14 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from desktop_agent.vocabulary.tool_calls import CommandPart, Risk
-from ui.look.visible_text import with_hidden_shown
+from ui.look.visible_text import show_hidden
 
-GRAVE = frozenset({Risk.DELETES, Risk.NETWORK, Risk.PRIVILEGES, Risk.LOOKALIKE})
-MOST_MARKS = 1000
+SEVERE_RISKS = frozenset({Risk.DELETES, Risk.NETWORK, Risk.PRIVILEGES, Risk.LOOKALIKE})
+MAX_SPANS = 1000
 
-_BLANKS = re.compile(r"(?:\\\n|[ \t\n])+")
+_WHITESPACE = re.compile(r"(?:\\\n|[ \t\n])+")
 
-Passage = tuple[int, int, bool]
+RiskSpan = tuple[int, int, bool]
 """From where to where, and whether its risk is a grave one."""
 
 
@@ -31,13 +31,13 @@ def risks_first(parts: Sequence[CommandPart]) -> list[CommandPart]:
     return risky + others
 
 
-def passages(line: str, parts: Sequence[CommandPart]) -> list[Passage]:
+def find_risk_spans(line: str, parts: Sequence[CommandPart]) -> list[RiskSpan]:
     """Where those with risks stand in a line whose hidden characters are shown; of many, the grave ones.
 
     What another command starts is inside of that one. They do not overlap, and rise.
     """
-    flat = _Flat(line)
-    found: list[Passage] = []
+    flat = _NormalizedLine(line)
+    found: list[RiskSpan] = []
     # Where a command writes to is listed behind all commands.
     ends = {False: 0, True: 0}
     for each in parts:
@@ -48,20 +48,26 @@ def passages(line: str, parts: Sequence[CommandPart]) -> list[Passage]:
         if start >= 0:
             ends[is_place] = end
             if each.risks:
-                found.append((flat.place(start), flat.place(end - 1) + 1, not GRAVE.isdisjoint(each.risks)))
-    graves = [each for each in found if each[2]][:MOST_MARKS]
-    kept = sorted(graves + [each for each in found if not each[2]][: MOST_MARKS - len(graves)])
+                found.append(
+                    (
+                        flat.original_position(start),
+                        flat.original_position(end - 1) + 1,
+                        not SEVERE_RISKS.isdisjoint(each.risks),
+                    )
+                )
+    graves = [each for each in found if each[2]][:MAX_SPANS]
+    kept = sorted(graves + [each for each in found if not each[2]][: MAX_SPANS - len(graves)])
     return [each for at, each in enumerate(kept) if at == 0 or each[0] >= kept[at - 1][1]]
 
 
-class _Flat:
+class _NormalizedLine:
     """A line with one blank wherever it has any number of them: a command is told by its words."""
 
     def __init__(self, line: str) -> None:
-        self._text = _BLANKS.sub(" ", line)
+        self._text = _WHITESPACE.sub(" ", line)
         self._flat_places, self._places = [0], [0]
         removed = 0
-        for found in _BLANKS.finditer(line):
+        for found in _WHITESPACE.finditer(line):
             if len(found[0]) > 1:
                 removed += len(found[0]) - 1
                 self._flat_places.append(found.end() - removed)
@@ -69,11 +75,11 @@ class _Flat:
 
     def find(self, text: str, at: int) -> tuple[int, int]:
         """From where to where it stands, behind a place; -1 where it does not."""
-        sought = _BLANKS.sub(" ", with_hidden_shown(text))
+        sought = _WHITESPACE.sub(" ", show_hidden(text))
         start = self._text.find(sought, at)
         return start, start + len(sought)
 
-    def place(self, at: int) -> int:
+    def original_position(self, at: int) -> int:
         """Of a place here, that in the line itself."""
         index = bisect_right(self._flat_places, at) - 1
         return self._places[index] + at - self._flat_places[index]

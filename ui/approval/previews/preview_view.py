@@ -10,8 +10,8 @@ from desktop_agent.vocabulary.tool_calls import (
     Preview,
     TextPreview,
 )
-from ui.approval.parts.middle import GivesWay
-from ui.approval.parts.wrapped_text import WrappedText
+from ui.approval.parts.middle import Shrinkable
+from ui.approval.parts.wrapped_text import WrappingLabel
 from ui.approval.previews.command_view import CommandView
 from ui.approval.previews.network_view import NetworkView
 from ui.approval.previews.picture_view import PictureView
@@ -24,10 +24,10 @@ class PreviewView(QWidget):
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._heading = WrappedText(kind="strong")
-        self._stale = WrappedText(kind="muted")
-        self._stale.hide()
-        self._keeps_room = False
+        self._heading = WrappingLabel(kind="strong")
+        self._status = WrappingLabel(kind="muted")
+        self._status.hide()
+        self._reserves_status = False
         self._text = TextView(themes)
         self._command = CommandView(themes)
         self._network = NetworkView(themes)
@@ -37,7 +37,7 @@ class PreviewView(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_XS)
         layout.addWidget(self._heading)
-        layout.addWidget(self._stale)
+        layout.addWidget(self._status)
         layout.addSpacing(SPACE_S - SPACE_XS)
         # A stack would be as high as the highest of them.
         self._views = (self._text, self._command, self._network, self._picture)
@@ -51,34 +51,34 @@ class PreviewView(QWidget):
         return self._heading.text()
 
     @property
-    def givers(self) -> tuple[GivesWay, ...]:
+    def shrinkables(self) -> tuple[Shrinkable, ...]:
         """What can be lower."""
-        return (self._picture.giver, self._text.giver)
+        return (self._picture.shrinkable, self._text.shrinkable)
 
     @property
-    def first(self) -> QWidget | None:
+    def initial_focus(self) -> QWidget | None:
         """Where reading begins, while there is something to read."""
-        return None if self.isHidden() else self._shown.first
+        return None if self.isHidden() else self._shown.initial_focus
 
     @property
     def shown_text(self) -> str:
         """What the view says, without numbers and signs."""
-        return self._shown.words
+        return self._shown.accessible_text
 
-    def leave_out_folder(self, folder: str) -> None:
+    def set_known_folder(self, folder: str) -> None:
         """It is said elsewhere that calls work there."""
         self._command.said_folder = folder
 
-    def keep_room(self, kept: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
+    def set_reserve_status(self, kept: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
         """Keep a line for `show_waiting`, while arguments are edited: what is below would jump."""
-        self._keeps_room = kept
-        self._stale.setVisible(kept)
+        self._reserves_status = kept
+        self._status.setVisible(kept)
 
     def show_preview(self, preview: Preview | None) -> None:
         """Show this effect; None hides the view."""
         self.setVisible(preview is not None)
-        self._stale.setText("")
-        self._stale.setVisible(self._keeps_room)
+        self._status.setText("")
+        self._status.setVisible(self._reserves_status)
         if preview is None:
             return
         match preview:
@@ -100,5 +100,5 @@ class PreviewView(QWidget):
         """The arguments were edited; the effect of the new ones is not known yet, or they cannot be used."""
         checking = self.tr("Updating the preview for the edited arguments…")
         last = self.tr("The edited arguments cannot be used yet; this is the last preview.")
-        self._stale.setText(checking if valid else last)
-        self._stale.show()
+        self._status.setText(checking if valid else last)
+        self._status.show()

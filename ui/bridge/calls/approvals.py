@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from desktop_agent.tools.tool import AnyTool
 
 
-_LONGEST_LOOK = 10.0
+_PREVIEW_SECONDS = 10.0
 """Seconds in which a tool must say what it would do."""
 
 
@@ -55,11 +55,11 @@ class Approvals:
 
     def waiting(self) -> tuple[WaitingCall, ...]:
         """In call order. Those outside whom they name are those who can be trusted from then on."""
-        taint = self._session.standing.taint
+        taint = self._session.permission_policy.untrusted_content
         why = taint.suspension.why
-        names = tuple(each.name for each in taint.outsiders)
+        names = tuple(each.name for each in taint.sources)
         found = tuple(
-            _waiting(approval, names if why in approval.reasons else ())
+            _waiting_call(approval, names if why in approval.reasons else ())
             for approval in self._session.approvals.open_approvals
         )
         self._shown = names if any(each.outsiders for each in found) else ()
@@ -72,37 +72,37 @@ class Approvals:
     def trust(self) -> None:
         """Let pass what those outside brought whom the person was shown: what was allowed for good holds again."""
         shown, self._shown = self._shown, ()
-        self._session.standing.lift(shown)
+        self._session.permission_policy.lift_suspension(shown)
 
     async def preview(self, approval_id: str, arguments: JsonObject) -> Preview | None:
         """What the call would do with these arguments; where that cannot be told, why."""
         # Late, here and below: what decides about calls comes with the first conversation.
-        from desktop_agent.permissions.gate import fitting
-        from desktop_agent.permissions.previews import shown
-        from desktop_agent.tools.answers import plain
-        from desktop_agent.tools.foreign_code import kind_of
+        from desktop_agent.permissions.gate import validate_edited_arguments
+        from desktop_agent.permissions.previews import copy_preview
+        from desktop_agent.tools.answers import plain_text
+        from desktop_agent.tools.foreign_code import type_name
 
         for approval in self._session.approvals.open_approvals:
             if approval.approval_id == approval_id and approval.tool.preview is not None:
                 try:
-                    async with asyncio.timeout(_LONGEST_LOOK):
-                        fitted = fitting(arguments, approval.tool)
-                        return shown(await approval.tool.preview(approval.tool.checked(fitted)))
+                    async with asyncio.timeout(_PREVIEW_SECONDS):
+                        fitted = validate_edited_arguments(arguments, approval.tool)
+                        return copy_preview(await approval.tool.preview(approval.tool.checked(fitted)))
                 except ToolFailed as error:
-                    return TextPreview(plain(str(error)))
+                    return TextPreview(plain_text(str(error)))
                 except Exception as error:  # noqa: BLE001 - whatever the code of a tool raises
-                    return TextPreview(f"What it would do cannot be shown ({kind_of(error)}).")
+                    return TextPreview(f"What it would do cannot be shown ({type_name(error)}).")
         return None
 
 
-def _waiting(approval: "Approval", outsiders: tuple[str, ...]) -> WaitingCall:
-    from desktop_agent.permissions.gate import fitting
-    from desktop_agent.permissions.rule_words import in_words
+def _waiting_call(approval: "Approval", outsiders: tuple[str, ...]) -> WaitingCall:
+    from desktop_agent.permissions.gate import validate_edited_arguments
+    from desktop_agent.permissions.rule_words import describe_rule
 
     def validate(arguments: JsonObject) -> str | None:
         try:
             # Just as the decision will be looked at.
-            fitting(arguments, approval.tool)
+            validate_edited_arguments(arguments, approval.tool)
         except ToolFailed as error:
             return str(error)
         return None
@@ -122,7 +122,7 @@ def _waiting(approval: "Approval", outsiders: tuple[str, ...]) -> WaitingCall:
         undoable=_undoable(approval.tool),
         server=server,
         server_says=approval.tool.description if server else "",
-        proposals=tuple((rule, in_words(rule)) for rule in approval.proposals),
+        proposals=tuple((rule, describe_rule(rule)) for rule in approval.proposals),
     )
 
 

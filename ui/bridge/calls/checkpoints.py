@@ -5,20 +5,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from desktop_agent.conversation.items import NoticeItem, ToolCallItem, UserItem
-from desktop_agent.vocabulary.conduct.checkpoints import FileForecast, Forecast
+from desktop_agent.vocabulary.conduct.checkpoints import FileRestorePlan, RestorePlan
 from desktop_agent.vocabulary.errors import Sentence, WrongUse
 from desktop_agent.vocabulary.tool_calls import DiffPreview
 
 if TYPE_CHECKING:
     from desktop_agent.engine.checkpoints import Checkpoints
     from desktop_agent.engine.session import Session
-    from desktop_agent.tools.file_keeper import Restored
+    from desktop_agent.tools.file_keeper import RestoreReport
 
-_NOTHING_KEPT = "This conversation keeps nothing, so nothing of it can be undone."
+_NO_CHECKPOINTS = "This conversation keeps nothing, so nothing of it can be undone."
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class UndoRequest:
     """What is to be undone or redone: that of an item of the transcript, or of the checkpoints `ids` alone."""
 
     item_id: str
@@ -27,7 +27,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOver:
+class NotUndone:
     """What was not undone, and why. `path` is a file, or a tool."""
 
     path: str
@@ -43,11 +43,11 @@ class UndoResult:
 
     files: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
-    left: tuple[LeftOver, ...] = ()
+    left: tuple[NotUndone, ...] = ()
     saved: tuple[str, ...] = ()
 
 
-class Undoing:
+class CheckpointUndo:
     """Says what undoing and redoing would do, and does it. Items are named by their ids in the transcript.
 
     All methods raise WrongUse for what is not there any more, and StorageFailed.
@@ -59,7 +59,7 @@ class Undoing:
     async def show(self) -> None:
         """Let the calls in the transcript say which of them can be undone."""
         if self._session.checkpoints is not None:
-            await self._session.checkpoints.show()
+            await self._session.checkpoints.publish_saved_calls()
 
     def prompt_at(self, index: int) -> UserItem | None:
         """The prompt at a place of the transcript, or the last one before it."""
@@ -71,7 +71,7 @@ class Undoing:
         found = (each for each in self._session.transcript if isinstance(each, ToolCallItem | UserItem | NoticeItem))
         return next((each for each in found if each.id == item_id), None)
 
-    async def forecast(self, wish: Wish) -> Forecast:
+    async def forecast(self, wish: UndoRequest) -> RestorePlan:
         """What that would do: for a call, for all since a prompt, for all of one undoing; nothing is changed."""
         if wish.is_redo:
             return await self._checkpoints.preview_redo(*(wish.ids or self._redos(wish.item_id)))
@@ -89,29 +89,29 @@ class Undoing:
         item = self.item(item_id)
         return () if item is None or isinstance(item, UserItem) else tuple(item.redos)
 
-    async def difference(self, file: FileForecast, *, replaced: bool) -> DiffPreview | Sentence:
+    async def difference(self, file: FileRestorePlan, *, replaced: bool) -> DiffPreview | Sentence:
         """The lines of a file that would change, or why there are none."""
         return await self._checkpoints.difference(file, replaced=replaced)
 
     async def undo(
-        self, forecast: Forecast, replacing: Collection[FileForecast], on_progress: Callable[[int, int], None]
+        self, forecast: RestorePlan, replacing: Collection[FileRestorePlan], on_progress: Callable[[int, int], None]
     ) -> UndoResult:
         """Do it. Files in `replacing` are put back although they were changed since.
 
         Raises WrongUse while the agent works.
         """
-        return _result(await self._checkpoints.restore_foreseen(forecast, replacing, on_progress))
+        return _undo_result(await self._checkpoints.restore_forecast(forecast, replacing, on_progress))
 
     @property
     def _checkpoints(self) -> "Checkpoints":
         found = self._session.checkpoints
         if found is None:
-            raise WrongUse(_NOTHING_KEPT, "Change the files back by hand.")
+            raise WrongUse(_NO_CHECKPOINTS, "Change the files back by hand.")
         return found
 
 
-def _result(done: "tuple[Restored, ...]") -> UndoResult:
-    left = {each.path: LeftOver(each.path, each.why) for restored in done for each in restored.left_alone}
+def _undo_result(done: "tuple[RestoreReport, ...]") -> UndoResult:
+    left = {each.path: NotUndone(each.path, each.why) for restored in done for each in restored.left_alone}
     return UndoResult(
         files=tuple(dict.fromkeys(path for each in done for path in each.restored)),
         said=tuple(each.undone for each in done if each.is_new_undo),

@@ -37,7 +37,7 @@ class WaitingMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class TakenOut:
+class RemovedMessage:
     """A message that does not wait any more, and its place among the others."""
 
     entry: QueuedMessage
@@ -55,7 +55,7 @@ class OpenQuestion:
     free_text: bool = True
 
 
-class Conduct(QObject):
+class SessionControls(QObject):
     """Reads and changes them; a signal says that one of them is to be read again."""
 
     modes_changed = Signal()
@@ -89,7 +89,7 @@ class Conduct(QObject):
         self._session.modes.set_by_person(name)
         self.modes_changed.emit()
 
-    def refuse_mode(self) -> None:
+    def reject_mode(self) -> None:
         """Let the agent's request come to nothing. Raises WrongUse when closed."""
         self._session.modes.cancel_request()
         self.modes_changed.emit()
@@ -97,9 +97,9 @@ class Conduct(QObject):
     @property
     def waiting(self) -> tuple[WaitingMessage, ...]:
         """First to be delivered first."""
-        return tuple(_waiting(entry) for entry in self._session.queue.entries)
+        return tuple(_waiting_message(entry) for entry in self._session.queue.entries)
 
-    def reword(self, message_id: str, text: str) -> None:
+    def edit_message(self, message_id: str, text: str) -> None:
         """Say something else; pictures stay. Raises WrongUse when it does not wait any more, or says nothing."""
         entry = self._entry(message_id)
         others: list[Block] = [block for block in entry.message.blocks if not isinstance(block, Text)] if entry else []
@@ -117,15 +117,15 @@ class Conduct(QObject):
         self._session.queue.move(message_id, position)
         self.waiting_changed.emit()
 
-    def take_out(self, message_id: str) -> TakenOut:
+    def remove_message(self, message_id: str) -> RemovedMessage:
         """Send it never. Raises WrongUse when it does not wait any more."""
         queue = self._session.queue
         place = [entry.id for entry in queue.entries].index(message_id) if self._entry(message_id) else 0
-        taken = TakenOut(queue.remove(message_id), place)
+        taken = RemovedMessage(queue.remove(message_id), place)
         self.waiting_changed.emit()
         return taken
 
-    def put_back(self, taken: TakenOut) -> None:
+    def put_back(self, taken: RemovedMessage) -> None:
         """Undo that, also where the conversation was closed and opened again meanwhile. Raises WrongUse."""
         self._session.queue.add(taken.entry.message, taken.entry.when)
         self._session.queue.move(taken.entry.id, taken.place)
@@ -144,7 +144,7 @@ class Conduct(QObject):
         if self._session.questions.answer(question_id, answer):
             self.questions_changed.emit()
 
-    def leave_unanswered(self, question_id: str) -> None:
+    def skip_question(self, question_id: str) -> None:
         """The agent goes on without an answer."""
         self._session.questions.withdraw(question_id)
         self.questions_changed.emit()
@@ -169,6 +169,6 @@ class Conduct(QObject):
         return next((each for each in self._session.queue.entries if each.id == message_id), None)
 
 
-def _waiting(entry: QueuedMessage) -> WaitingMessage:
+def _waiting_message(entry: QueuedMessage) -> WaitingMessage:
     pictures = sum(isinstance(block, Image) for block in entry.message.blocks)
     return WaitingMessage(entry.id, entry.message.text, entry.when, pictures)

@@ -12,31 +12,31 @@ from desktop_agent.vocabulary.errors import AgentError, DiskFull, Sentence, Stor
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _NOT_ALLOWED = {errno.EACCES, errno.EPERM, errno.EROFS}
-_NEW_FILE = 0o666
+_NEW_FILE_MODE = 0o666
 """Less what the person's umask takes away."""
 
 
 async def save_file(path: Path, data: bytes) -> None:
     """Write it in a thread; a file of that name is replaced and keeps its rights. Raises StorageFailed."""
     try:
-        await asyncio.to_thread(_write, path, data)
+        await asyncio.to_thread(_write_atomically, path, data)
     except OSError as error:
-        raise _failure(error, path) from error
+        raise _save_error(error, path) from error
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write_atomically(path: Path, data: bytes) -> None:
     # Through a link to what it leads to: replacing the link would leave the old file where people expect the new one.
     target = path.resolve()
     temporary = target.with_name(f".{uuid4().hex}.part")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    handle = os.open(temporary, flags, _NEW_FILE)
+    handle = os.open(temporary, flags, _NEW_FILE_MODE)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         if target.exists():
-            _may_be_replaced(target)
+            _check_writable(target)
             temporary.chmod(stat.S_IMODE(target.stat().st_mode))
         temporary.replace(target)
     except BaseException:
@@ -45,13 +45,13 @@ def _write(path: Path, data: bytes) -> None:
         raise
 
 
-def _may_be_replaced(target: Path) -> None:
+def _check_writable(target: Path) -> None:
     """Raises OSError for a folder, and for a file that its owner wants kept as it is."""
     with target.open("r+b"):
         pass
 
 
-def _failure(error: OSError, path: Path) -> AgentError:
+def _save_error(error: OSError, path: Path) -> AgentError:
     name, detail = str(path), f"{error.strerror}: {path}"
     if error.errno in _NO_ROOM:
         what = Sentence("There is no room left for “{path}”.", {"path": name})

@@ -14,13 +14,13 @@ class WebPictures:
         Raises ImageRefused; its kind is "private_address" where insisting would help.
         """
         # Imported when the first picture is wanted: most people never load one.
-        from desktop_agent.providers.transport.web_pictures import PrivateAddress, fetch_picture
+        from desktop_agent.providers.transport.web_pictures import PrivateImageHost, fetch_image
 
         allowed = self._allowed.get(address, frozenset[str]())
         if insists and address in self._refused:
             allowed = self._allowed[address] = allowed | {self._refused.pop(address)}
         try:
-            return await fetch_picture(address, allowed=allowed)
-        except PrivateAddress as error:
+            return await fetch_image(address, allowed=allowed)
+        except PrivateImageHost as error:
             self._refused[address] = error.host
             raise

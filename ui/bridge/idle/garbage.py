@@ -5,8 +5,8 @@ So it hardly ever does it by itself: a moment is chosen in which no run works an
 some seconds. What is left then is frozen, so that the next look sees only what came later. Frozen objects that become
 garbage stay, therefore all of them are looked at again when there are twice as many as after the last such look.
 
-In a long session without an idle moment memory is bounded all the same: after `MOST_UNSEEN` objects that were made and
-not given up Python looks by itself, as ever.
+In a long session without an idle moment memory is bounded all the same: after `MAX_UNCOLLECTED` objects that were made
+and not given up Python looks by itself, as ever.
 """
 
 import gc
@@ -22,18 +22,18 @@ YOUNG, MIDDLE = 700, 10
 OLD = 100
 """Looks at the middle generation until Python looks at all by itself."""
 
-MOST_UNSEEN = YOUNG * MIDDLE * OLD
+MAX_UNCOLLECTED = YOUNG * MIDDLE * OLD
 
-_ENOUGH = 3
+_MIN_MIDDLE_COLLECTIONS = 3
 """Looks at the middle generation since the last look at all: with fewer there is nothing to gain."""
 
-_AT_LEAST = 200_000
+_MIN_FROZEN = 200_000
 """Frozen objects that are not looked at again, however few there were."""
 
-_REST = 4000
+_IDLE_MS = 4000
 """Milliseconds without input or news."""
 
-_INPUT = frozenset(
+_INPUT_EVENTS = frozenset(
     {
         QEvent.Type.KeyPress,
         QEvent.Type.MouseButtonPress,
@@ -45,7 +45,7 @@ _INPUT = frozenset(
 )
 
 
-class Garbage(QObject):
+class IdleGarbageCollector(QObject):
     """Input and `news` wake it once; when nothing more comes it does nothing at all.
 
     `works` says whether somebody waits for a run; its end is news.
@@ -53,15 +53,15 @@ class Garbage(QObject):
 
     def __init__(self, news: SignalInstance, works: Callable[[], bool], parent: QObject) -> None:
         super().__init__(parent)
-        self._works = works
+        self._is_working = works
         self._before = gc.get_threshold()
         self._left = gc.get_freeze_count()
-        self._touched = 0.0
+        self._last_activity = 0.0
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self._on_rest)
-        news.connect(self._on_news)
-        hold_back()
+        self._timer.timeout.connect(self._on_idle)
+        news.connect(self._on_activity)
+        set_thresholds()
 
     def watch(self, window: QWindow) -> None:
         """Hear what is done in a window."""
@@ -74,32 +74,32 @@ class Garbage(QObject):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: ARG002  Qt's name
         """Nothing is kept from the window."""
-        if event.type() in _INPUT:
-            self._on_news()
+        if event.type() in _INPUT_EVENTS:
+            self._on_activity()
         return False
 
-    def _on_news(self) -> None:
+    def _on_activity(self) -> None:
         # A timer that were started again for every move of the mouse would cost more.
-        self._touched = monotonic()
+        self._last_activity = monotonic()
         if not self._timer.isActive():
-            self._timer.start(_REST)
+            self._timer.start(_IDLE_MS)
 
-    def _on_rest(self) -> None:
-        missing = _REST - int((monotonic() - self._touched) * 1000)
+    def _on_idle(self) -> None:
+        missing = _IDLE_MS - int((monotonic() - self._last_activity) * 1000)
         if missing > 0:
             self._timer.start(missing)
-        elif not self._works() and gc.get_count()[2] >= _ENOUGH:
+        elif not self._is_working() and gc.get_count()[2] >= _MIN_MIDDLE_COLLECTIONS:
             self._left = collect(self._left)
 
 
-def hold_back() -> None:
+def set_thresholds() -> None:
     """Let Python look at the oldest generation by itself only as the last resort."""
     gc.set_threshold(YOUNG, MIDDLE, OLD)
 
 
 def collect(left: int) -> int:
     """Look for garbage and freeze the rest; `left` and the answer: objects that were left by the last look at all."""
-    is_whole = gc.get_freeze_count() > 2 * max(left, _AT_LEAST)
+    is_whole = gc.get_freeze_count() > 2 * max(left, _MIN_FROZEN)
     if is_whole:
         gc.unfreeze()
     gc.collect()

@@ -8,9 +8,9 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.vocabulary.mcp.asking import (
+    ConsentHandlers,
     ElicitationAnswer,
     ElicitationRequest,
-    People,
     SamplingAnswer,
     SamplingRequest,
 )
@@ -18,7 +18,7 @@ from desktop_agent.vocabulary.messages import new_id
 
 
 @dataclass(frozen=True, slots=True)
-class AskedElicitation:
+class PendingElicitation:
     """A form to fill in, or a page to open."""
 
     id: str
@@ -26,7 +26,7 @@ class AskedElicitation:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedSampling:
+class PendingSampling:
     """A model is to answer; or, with `answer`, has answered, and that is to go to the server."""
 
     id: str
@@ -34,27 +34,27 @@ class AskedSampling:
     answer: SamplingAnswer | None = None
 
 
-Asked = AskedElicitation | AskedSampling
+McpRequest = PendingElicitation | PendingSampling
 _CANCELLED = ElicitationAnswer("cancel")
 
 
-class Asking(QObject):
+class McpRequests(QObject):
     """All questions that wait, oldest first. Those of a call that ended are taken back by themselves."""
 
     changed = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._waiting: dict[str, tuple[Asked, asyncio.Future[Any]]] = {}
+        self._waiting: dict[str, tuple[McpRequest, asyncio.Future[Any]]] = {}
         self._is_closed = False
 
     @property
-    def people(self) -> People:
+    def people(self) -> ConsentHandlers:
         """Who asks them, for the engine."""
-        return People(self._elicit, self._approve_sampling, self._approve_answer)
+        return ConsentHandlers(self._elicit, self._approve_sampling, self._approve_answer)
 
     @property
-    def waiting(self) -> tuple[Asked, ...]:
+    def waiting(self) -> tuple[McpRequest, ...]:
         """Oldest first."""
         return tuple(asked for asked, _ in self._waiting.values())
 
@@ -70,18 +70,18 @@ class Asking(QObject):
         """Nobody looks any more: all that waits, and all that comes, counts as not answered."""
         self._is_closed = True
         for asked in self.waiting:
-            self._settle(asked.id, _CANCELLED if isinstance(asked, AskedElicitation) else False)
+            self._settle(asked.id, _CANCELLED if isinstance(asked, PendingElicitation) else False)
 
     async def _elicit(self, request: ElicitationRequest) -> ElicitationAnswer:
-        return await self._asked(lambda asked_id: AskedElicitation(asked_id, request), _CANCELLED)
+        return await self._wait_for_answer(lambda asked_id: PendingElicitation(asked_id, request), _CANCELLED)
 
     async def _approve_sampling(self, request: SamplingRequest) -> bool:
-        return await self._asked(lambda asked_id: AskedSampling(asked_id, request), otherwise=False)
+        return await self._wait_for_answer(lambda asked_id: PendingSampling(asked_id, request), otherwise=False)
 
     async def _approve_answer(self, request: SamplingRequest, answer: SamplingAnswer) -> bool:
-        return await self._asked(lambda asked_id: AskedSampling(asked_id, request, answer), otherwise=False)
+        return await self._wait_for_answer(lambda asked_id: PendingSampling(asked_id, request, answer), otherwise=False)
 
-    async def _asked(self, make: Callable[[str], Asked], otherwise: Any) -> Any:
+    async def _wait_for_answer(self, make: Callable[[str], McpRequest], otherwise: Any) -> Any:
         if self._is_closed:
             return otherwise
         asked = make(new_id())

@@ -12,18 +12,18 @@ from pydantic import SecretStr
 from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.engine.engine import Engine
-from desktop_agent.tools.mcp.importing import MOST_SERVERS, Imported, imported
+from desktop_agent.tools.mcp.importing import MAX_SERVERS, ImportedServers, import_servers
 from desktop_agent.vocabulary.errors import AgentError, Sentence, WrongUse
 from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
-from ui.bridge.mcp.foreign_files import foreign_files, read_foreign, without_comments
-from ui.bridge.tasks import Tasks
+from ui.bridge.mcp.foreign_files import find_config_files, read_config_file, strip_comments
+from ui.bridge.tasks import BackgroundTasks
 
 # What other programs ask for, or look up, before they start a server: “${input:token}”, “${env:HOME}”.
-_GAP = re.compile(r"\$\{[^}]*\}")
+_PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ImportCandidate:
     """One server as it would be taken over.
 
     `gaps` are the names of secrets whose values the other program fills in by itself; `left` are words with such a gap
@@ -39,51 +39,51 @@ class Found:
 class ImportPreview:
     """What can be taken over, and why the rest cannot."""
 
-    found: tuple[Found, ...]
+    found: tuple[ImportCandidate, ...]
     refused: tuple[Sentence, ...]
-    imported: Imported
+    imported: ImportedServers
 
-    def only(self, ids: Collection[str]) -> Imported:
+    def only(self, ids: Collection[str]) -> ImportedServers:
         """These of the servers, with what they keep secret."""
         servers = tuple(each.server for each in self.found if each.server.id in ids)
         names = {server.keyring_name(name) for server in servers for name in server.secret_names}
         secrets = {name: value for name, value in self.imported.secrets.items() if name in names}
-        return Imported(servers, secrets)
+        return ImportedServers(servers, secrets)
 
 
-def told(error: AgentError) -> Sentence:
+def error_sentence(error: AgentError) -> Sentence:
     """What happened, and what to do about it."""
     return error.whole
 
 
 def preview_of(text: str, taken: Collection[str]) -> ImportPreview:
     """Look at a text. A server that cannot be taken over does not keep the others away. Raises WrongUse."""
-    plain = without_comments(text)
+    plain = strip_comments(text)
     try:
-        whole = imported(plain, taken)
+        whole = import_servers(plain, taken)
     except WrongUse:
         entries = _entries(plain)
-        if entries is None or len(entries) > MOST_SERVERS:
+        if entries is None or len(entries) > MAX_SERVERS:
             raise
         return _one_by_one(entries, taken)
     return _preview(whole, ())
 
 
-class Imports(QObject):
+class McpImports(QObject):
     """Answers with signals; nothing is kept before `take`."""
 
     files_found = Signal(object)
     """The ForeignFiles that exist on this machine."""
     file_read = Signal(str)
     """Its text."""
-    looked_at = Signal(object)
+    previewed = Signal(object)
     """An ImportPreview."""
     refused = Signal(object)
     """A Sentence: why nothing of it can be taken."""
     taken = Signal()
     """They are there now."""
 
-    def __init__(self, engine: Engine, tasks: Tasks, parent: QObject | None = None) -> None:
+    def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._engine = engine
         self._tasks = tasks
@@ -101,13 +101,13 @@ class Imports(QObject):
         try:
             preview = preview_of(text, self._ids)
         except WrongUse as error:
-            self.refused.emit(told(error))
+            self.refused.emit(error_sentence(error))
         else:
-            self.looked_at.emit(preview)
+            self.previewed.emit(preview)
 
     def take(self, preview: ImportPreview, ids: Collection[str]) -> None:
         """Take these over: what they keep secret goes to the keyring first."""
-        self._tasks.start(self._take(preview.only(ids)))
+        self._tasks.start(self._import_servers(preview.only(ids)))
 
     async def keep(self, servers: tuple[McpServer, ...]) -> None:
         """Use and save these servers. Raises StorageFailed."""
@@ -120,26 +120,26 @@ class Imports(QObject):
         return frozenset(each.id for each in self._engine.preferences.mcp.servers)
 
     async def _find_files(self) -> None:
-        self.files_found.emit(await asyncio.to_thread(foreign_files))
+        self.files_found.emit(await asyncio.to_thread(find_config_files))
 
     async def _read(self, path: Path) -> None:
         try:
-            text = await asyncio.to_thread(read_foreign, path)
+            text = await asyncio.to_thread(read_config_file, path)
         except OSError as error:
             values: dict[str, str | Sentence] = {"name": path.name, "why": error.strerror or type(error).__name__}
             self.refused.emit(Sentence("“{name}” cannot be read: {why}. Choose another file.", values))
             return
         self.file_read.emit(text)
 
-    async def _take(self, wanted: Imported) -> None:
+    async def _import_servers(self, wanted: ImportedServers) -> None:
         ids = tuple(each.id for each in wanted.servers)
         if self._ids & set(ids):
             self.refused.emit(Sentence("The servers were changed meanwhile. Look at the text again."))
             return
         try:
-            await self._engine.mcp.take(wanted, self.keep)
+            await self._engine.mcp.add_imported(wanted, self.keep)
         except AgentError as error:
-            self.refused.emit(told(error))
+            self.refused.emit(error_sentence(error))
         else:
             self.taken.emit()
 
@@ -164,32 +164,34 @@ def _one_by_one(entries: dict[str, object], taken: Collection[str]) -> ImportPre
     ids = set(taken)
     for name, entry in entries.items():
         try:
-            one = imported(json.dumps({"mcpServers": {name: entry}}), ids)
+            one = import_servers(json.dumps({"mcpServers": {name: entry}}), ids)
         except WrongUse as error:
-            refused.append(told(error))
+            refused.append(error_sentence(error))
             continue
         servers += one.servers
         secrets |= one.secrets
         ids |= {each.id for each in one.servers}
-    return _preview(Imported(tuple(servers), secrets), tuple(refused))
+    return _preview(ImportedServers(tuple(servers), secrets), tuple(refused))
 
 
-def _words(server: McpServer) -> tuple[str, ...]:
+def _strings(server: McpServer) -> tuple[str, ...]:
     connection = server.connection
     if isinstance(connection, StdioConnection):
         return (connection.command, *connection.args, *connection.env.values())
     return (connection.url,)
 
 
-def _preview(whole: Imported, refused: tuple[Sentence, ...]) -> ImportPreview:
+def _preview(whole: ImportedServers, refused: tuple[Sentence, ...]) -> ImportPreview:
     """Values that the other program would fill in are no values: they are left for the person to give."""
     secrets = dict(whole.secrets)
-    found: list[Found] = []
+    found: list[ImportCandidate] = []
     for server in whole.servers:
         gaps: list[str] = []
         for name in server.secret_names:
-            if _GAP.search(secrets[server.keyring_name(name)].get_secret_value()):
+            if _PLACEHOLDER.search(secrets[server.keyring_name(name)].get_secret_value()):
                 gaps.append(name)
                 del secrets[server.keyring_name(name)]
-        found.append(Found(server, tuple(gaps), tuple(each for each in _words(server) if _GAP.search(each))))
+        found.append(
+            ImportCandidate(server, tuple(gaps), tuple(each for each in _strings(server) if _PLACEHOLDER.search(each)))
+        )
     return ImportPreview(tuple(found), refused, replace(whole, secrets=secrets))

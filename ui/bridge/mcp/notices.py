@@ -6,10 +6,10 @@ from desktop_agent.engine.engine import Engine
 from desktop_agent.vocabulary.errors import Sentence
 
 
-class ServerNotices(QObject):
+class McpNotices(QObject):
     """`told` carries each notice once, also one that reads like another.
 
-    Those from before it was made come with `tell_all`. What failed that the person waits for is told each time.
+    Those from before it was made come with `notify_all`. What failed that the person waits for is told each time.
     """
 
     told = Signal(object)
@@ -17,20 +17,20 @@ class ServerNotices(QObject):
     def __init__(self, engine: Engine, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._engine = engine
-        self._told: dict[int, Sentence] = {}
-        engine.mcp.on_notice(self._tell)
-        engine.mcp.on_failure(self._tell_again)
+        self._notified: dict[int, Sentence] = {}
+        engine.mcp.on_notice(self._notify_once)
+        engine.mcp.on_failure(self._notify)
 
-    def tell_all(self) -> None:
+    def notify_all(self) -> None:
         """What was noticed before anybody listened."""
         for each in self._engine.mcp.notices:
-            self._tell(each)
+            self._notify_once(each)
 
-    def _tell(self, sentence: Sentence) -> None:
-        if id(sentence) not in self._told:
-            self._tell_again(sentence)
+    def _notify_once(self, sentence: Sentence) -> None:
+        if id(sentence) not in self._notified:
+            self._notify(sentence)
 
-    def _tell_again(self, sentence: Sentence) -> None:
+    def _notify(self, sentence: Sentence) -> None:
         # Held, so that no other one can have its id.
-        self._told[id(sentence)] = sentence
+        self._notified[id(sentence)] = sentence
         self.told.emit(sentence)

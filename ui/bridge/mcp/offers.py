@@ -9,60 +9,60 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.engine.engine import Engine
-from desktop_agent.tools.mcp.offering.contents import contents_of
+from desktop_agent.tools.mcp.offering.contents import load_catalog
 from desktop_agent.vocabulary.blocks import Image, Text
 from desktop_agent.vocabulary.errors import AgentError, Sentence, ToolFailed
 from desktop_agent.vocabulary.images import Base64Source
-from desktop_agent.vocabulary.mcp.contents import ServerContents
-from ui.bridge.tasks import Tasks
+from desktop_agent.vocabulary.mcp.contents import McpServerCatalog
+from ui.bridge.tasks import BackgroundTasks
 
-LONGEST_TEXT = 200_000
+MAX_RESOURCE_CHARACTERS = 200_000
 """Characters of one resource: some 50,000 tokens."""
-_HEAD = "[resource: "
-_LEFT_OUT = "[left out: "
+_RESOURCE_HEAD = "[resource: "
+_OMITTED_HEAD = "[left out: "
 
 
 @dataclass(frozen=True, slots=True)
-class ServerOffers:
+class ServerCatalog:
     """One server. Neither `contents` nor `problem`: it is being asked."""
 
     server_id: str
     title: str
-    contents: ServerContents | None = None
+    contents: McpServerCatalog | None = None
     problem: Sentence | None = None
 
 
-Piece = str | bytes
+ContentPart = str | bytes
 """A text, or a picture as it came."""
 
 
-class Offers(QObject):
+class McpCatalog(QObject):
     """Asks the servers that are on, each by itself: a slow one keeps nobody from the others."""
 
     changed = Signal()
     outdated = Signal(str)
     """The id of a server that says that it offers something else now: whoever shows it may ask again."""
 
-    def __init__(self, engine: Engine, tasks: Tasks, parent: QObject | None = None) -> None:
+    def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._engine = engine
         self._tasks = tasks
         self._workspace: Path | None = None
-        self._found: dict[str, ServerOffers] = {}
-        self._asking = 0
+        self._found: dict[str, ServerCatalog] = {}
+        self._refresh_number = 0
         engine.on_preferences(lambda _: self.changed.emit())
-        engine.mcp.on_contents(self.outdated.emit)
+        engine.mcp.on_catalog_changed(self.outdated.emit)
 
     @property
-    def any_on(self) -> bool:
+    def has_enabled_server(self) -> bool:
         """Whether there is a server that is on."""
         return any(each.on for each in self._engine.preferences.mcp.servers)
 
     @property
-    def groups(self) -> tuple[ServerOffers, ...]:
+    def groups(self) -> tuple[ServerCatalog, ...]:
         """In the person's own order."""
         on = [each for each in self._engine.preferences.mcp.servers if each.on]
-        return tuple(self._found.get(each.id, ServerOffers(each.id, each.title)) for each in on)
+        return tuple(self._found.get(each.id, ServerCatalog(each.id, each.title)) for each in on)
 
     def ask(self, workspace: str | None) -> None:
         """Look what they offer for a conversation in this folder; `changed` says of each that answered."""
@@ -70,23 +70,23 @@ class Offers(QObject):
         if folder != self._workspace:
             self._found.clear()
         self._workspace = folder
-        self._asking += 1
+        self._refresh_number += 1
         self.changed.emit()
         for each in self.groups:
             if each.problem is not None:
                 self._found[each.server_id] = replace(each, problem=None)
-            self._tasks.start(self._ask(each.server_id, each.title, self._asking))
+            self._tasks.start(self._fetch(each.server_id, each.title, self._refresh_number))
 
-    def ask_again(self, server_id: str) -> None:
+    def refresh_server(self, server_id: str) -> None:
         """Of this one alone; what it said before is there until it answers."""
         for each in self.groups:
             if each.server_id == server_id:
-                self._tasks.start(self._ask(server_id, each.title, self._asking))
+                self._tasks.start(self._fetch(server_id, each.title, self._refresh_number))
 
-    async def read(self, server_id: str, title: str, uri: str) -> tuple[Piece, ...]:
+    async def read(self, server_id: str, title: str, uri: str) -> tuple[ContentPart, ...]:
         """What lies at this address. Raises ToolFailed, also for what is neither text nor picture, or too long."""
         blocks = await self._engine.mcp.read_resource(server_id, self._workspace, uri)
-        pieces = _pieces(blocks, title)
+        pieces = _content_parts(blocks, title)
         if not pieces:
             raise ToolFailed(Sentence("“{title}” is empty.", {"title": title}), "Choose another resource.")
         return pieces
@@ -104,35 +104,35 @@ class Offers(QObject):
             return await self._engine.mcp.complete(server_id, self._workspace, of, argument, written, values)
         return ()
 
-    async def _ask(self, server_id: str, title: str, number: int) -> None:
+    async def _fetch(self, server_id: str, title: str, number: int) -> None:
         live = self._engine.mcp.server(server_id, self._workspace)
         if live is None:
             return
         try:
-            found = ServerOffers(server_id, title, await contents_of(live))
+            found = ServerCatalog(server_id, title, await load_catalog(live))
         except AgentError as error:
-            found = ServerOffers(server_id, title, problem=error.sentence)
-        if number == self._asking:
+            found = ServerCatalog(server_id, title, problem=error.sentence)
+        if number == self._refresh_number:
             self._found[server_id] = found
             self.changed.emit()
 
 
-def _pieces(blocks: tuple[Text | Image, ...], title: str) -> tuple[Piece, ...]:
-    pieces: list[Piece] = []
+def _content_parts(blocks: tuple[Text | Image, ...], title: str) -> tuple[ContentPart, ...]:
+    pieces: list[ContentPart] = []
     for block in blocks:
         if isinstance(block, Image):
             pieces.append(_bytes_of(block))
             continue
         # What is no text was replaced by a line about it; the address stands over each text that is one.
-        head, _, body = block.text.partition("\n") if block.text.startswith(_HEAD) else ("", "", block.text)
-        if (head and not body and head.endswith("that are no text]")) or body.startswith(_LEFT_OUT):
+        head, _, body = block.text.partition("\n") if block.text.startswith(_RESOURCE_HEAD) else ("", "", block.text)
+        if (head and not body and head.endswith("that are no text]")) or body.startswith(_OMITTED_HEAD):
             what = Sentence("“{title}” is neither text nor a picture that a message can hold.", {"title": title})
             raise ToolFailed(what, "Ask the agent to work with it by a tool of the server.")
         if body:
             pieces.append(body)
     length = sum(len(each) for each in pieces if isinstance(each, str))
-    if length > LONGEST_TEXT:
-        values = {"title": title, "length": f"{length:,}", "most": f"{LONGEST_TEXT:,}"}
+    if length > MAX_RESOURCE_CHARACTERS:
+        values = {"title": title, "length": f"{length:,}", "most": f"{MAX_RESOURCE_CHARACTERS:,}"}
         what = Sentence("“{title}” has {length} characters; a message takes {most} of a resource.", values)
         raise ToolFailed(what, "Ask the agent to read it in parts by a tool of the server.")
     return tuple(pieces)

@@ -10,27 +10,27 @@ from pydantic import SecretStr
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 
 from desktop_agent.engine.engine import Engine
-from desktop_agent.vocabulary.errors import AgentError, SecretsUnavailable, Sentence, with_remedy
-from desktop_agent.vocabulary.mcp.log import LogLine
+from desktop_agent.vocabulary.errors import AgentError, SecretsUnavailable, Sentence, join_remedy
+from desktop_agent.vocabulary.mcp.log import McpLogLine
 from desktop_agent.vocabulary.mcp.servers import McpServer
-from desktop_agent.vocabulary.mcp.sign_in_words import PageWords
-from desktop_agent.vocabulary.mcp.states import ServerState
+from desktop_agent.vocabulary.mcp.sign_in_words import SignInPageTexts
+from desktop_agent.vocabulary.mcp.states import McpServerState
 from desktop_agent.vocabulary.preferences import Preferences
 from ui.bridge.frame_clock import FrameClock
-from ui.bridge.mcp.imports import Imports, told
-from ui.bridge.mcp.saving import Change, Saving
-from ui.bridge.tasks import Tasks
+from ui.bridge.mcp.imports import McpImports, error_sentence
+from ui.bridge.mcp.saving import McpServerSaver, ServerChange
+from ui.bridge.tasks import BackgroundTasks
 
 
-class ToolServers(QObject):
+class McpServerSettings(QObject):
     """States and lines of a log come once a frame at most, however fast the servers change and talk."""
 
     servers_changed = Signal(object)
     """A tuple of McpServers."""
     state_changed = Signal(str, object)
-    """A server's id and its ServerState."""
+    """A server's id and its McpServerState."""
     tested = Signal(str, object)
-    lines_came = Signal(str, object, bool)
+    log_lines_added = Signal(str, object, bool)
     """A server's id, its new LogLines, and whether they are all that there is."""
     saved = Signal(str)
     failed = Signal(str, object)
@@ -44,7 +44,7 @@ class ToolServers(QObject):
         self,
         engine: Engine,
         clock: FrameClock,
-        tasks: Tasks,
+        tasks: BackgroundTasks,
         open_folder: Callable[[], str | None] = lambda: None,
         parent: QObject | None = None,
     ) -> None:
@@ -54,24 +54,24 @@ class ToolServers(QObject):
         self._tasks = tasks
         self._folder = partial(_path_of, open_folder)
         self._servers = self.servers
-        self._other_states: set[str] = set()
+        self._changed_servers: set[str] = set()
         self._watched = ""
-        self._last_line: LogLine | None = None
-        self._has_lines = False
-        self._signing: dict[str, asyncio.Task[None]] = {}
-        self.imports = Imports(engine, tasks, self)
-        self._saving = Saving(engine, self.imports)
+        self._last_line: McpLogLine | None = None
+        self._has_new_lines = False
+        self._sign_ins: dict[str, asyncio.Task[None]] = {}
+        self.imports = McpImports(engine, tasks, self)
+        self._saving = McpServerSaver(engine, self.imports)
         engine.on_preferences(self._on_preferences)
         engine.mcp.on_state(self._on_state)
         engine.mcp.on_log(self._on_line)
-        clock.tick.connect(self._tell)
+        clock.tick.connect(self._emit_changes)
 
     @property
     def servers(self) -> tuple[McpServer, ...]:
         """Those that the person set up."""
         return self._engine.preferences.mcp.servers
 
-    def state(self, server_id: str) -> ServerState:
+    def state(self, server_id: str) -> McpServerState:
         """How it is for the folder of the conversation that is open."""
         return self._engine.mcp.state(server_id, self._folder())
 
@@ -79,73 +79,73 @@ class ToolServers(QObject):
         """Tell what this server has said, and all that it says from now on; "": of none."""
         self._watched = server_id
         self._last_line = None
-        self._has_lines = False
+        self._has_new_lines = False
         if server_id:
-            self._tell_lines()
+            self._emit_log_lines()
 
     def test(self, server_id: str) -> None:
         """Start it now and ask what it offers."""
-        self._tasks.start(_tested(self._engine, server_id, self._folder(), self.tested.emit))
+        self._tasks.start(_test_server(self._engine, server_id, self._folder(), self.tested.emit))
 
     def save(self, server: McpServer, secrets: Mapping[str, SecretStr]) -> None:
         """A new server, or one that is changed; a secret without a value stays as it lies in the keyring."""
-        self._tasks.start(self._do(server.id, self._saving.save(server, secrets), lambda: self.saved.emit(server.id)))
+        self._tasks.start(self._run(server.id, self._saving.save(server, secrets), lambda: self.saved.emit(server.id)))
 
-    def change(self, server_id: str, change: Change) -> None:
+    def change(self, server_id: str, change: ServerChange) -> None:
         """Change what is kept by the time when all that was saved before is kept."""
-        self._tasks.start(self._do(server_id, self._saving.change(server_id, change)))
+        self._tasks.start(self._run(server_id, self._saving.change(server_id, change)))
 
-    def look_up_held(self, server_id: str) -> None:
+    def find_secrets(self, server_id: str) -> None:
         """Which of its secrets have a value; nothing is said where the keyring does not answer."""
-        self._tasks.start(_looked_up(self._engine, server_id, self.held_names.emit))
+        self._tasks.start(_find_secrets(self._engine, server_id, self.held_names.emit))
 
     def look_up_sign_in(self, server_id: str) -> None:
         """Whether one is kept for it: its state says so."""
-        self._tasks.start(self._engine.mcp.look_up_sign_in(server_id))
+        self._tasks.start(self._engine.mcp.check_sign_in(server_id))
 
     def remove(self, server_id: str) -> None:
         """With all that lies in the keyring for it."""
         self.cancel_sign_in(server_id)
-        self._tasks.start(self._do(server_id, self._saving.remove(server_id)))
+        self._tasks.start(self._run(server_id, self._saving.remove(server_id)))
 
     def sign_in(self, server_id: str, open_page: Callable[[str], None]) -> None:
         """`open_page` gets the address that the person has to visit."""
-        if server_id not in self._signing:
+        if server_id not in self._sign_ins:
             self._tasks.start(self._sign_in(server_id, open_page))
 
     def cancel_sign_in(self, server_id: str) -> None:
         """Wait no longer."""
-        task = self._signing.get(server_id)
+        task = self._sign_ins.get(server_id)
         if task is not None:
             task.cancel()
 
     def sign_out(self, server_id: str) -> None:
         """Forget what signing in gave."""
-        self._tasks.start(self._do(server_id, self._engine.mcp.sign_out(server_id)))
+        self._tasks.start(self._run(server_id, self._engine.mcp.sign_out(server_id)))
 
     async def _sign_in(self, server_id: str, open_page: Callable[[str], None]) -> None:
         task = asyncio.current_task()
-        if task is None or server_id in self._signing:
+        if task is None or server_id in self._sign_ins:
             return
-        self._signing[server_id] = task
+        self._sign_ins[server_id] = task
         why: Sentence | None = None
         try:
             state = await self._engine.mcp.sign_in(server_id, open_page, _page_words())
             if state.state in {"failed", "signed_out"}:
-                why = _whole(state)
+                why = _sign_in_error(state)
         except AgentError as error:
-            why = told(error)
+            why = error_sentence(error)
         finally:
-            del self._signing[server_id]
+            del self._sign_ins[server_id]
             self.sign_in_ended.emit(server_id, why)
             self._on_state(server_id)
 
-    async def _do(self, server_id: str, work: Awaitable[object], then: Callable[[], object] = lambda: None) -> None:
+    async def _run(self, server_id: str, work: Awaitable[object], then: Callable[[], object] = lambda: None) -> None:
         """`failed` says why it could not be done."""
         try:
             await work
         except AgentError as error:
-            self.failed.emit(server_id, told(error))
+            self.failed.emit(server_id, error_sentence(error))
         else:
             then()
         finally:
@@ -158,33 +158,33 @@ class ToolServers(QObject):
             self.servers_changed.emit(servers)
 
     def _on_state(self, server_id: str) -> None:
-        self._other_states.add(server_id)
+        self._changed_servers.add(server_id)
         self._clock.request()
 
-    def _on_line(self, server_id: str, _line: LogLine) -> None:
+    def _on_line(self, server_id: str, _line: McpLogLine) -> None:
         if server_id == self._watched:
-            self._has_lines = True
+            self._has_new_lines = True
             self._clock.request()
 
-    def _tell(self) -> None:
-        changed, self._other_states = self._other_states, set()
+    def _emit_changes(self) -> None:
+        changed, self._changed_servers = self._changed_servers, set()
         for server_id in changed:
             self.state_changed.emit(server_id, self.state(server_id))
-        if self._has_lines:
-            self._tell_lines()
+        if self._has_new_lines:
+            self._emit_log_lines()
 
-    def _tell_lines(self) -> None:
+    def _emit_log_lines(self) -> None:
         """What came since the last time. The lines of another folder's server are not among them."""
-        self._has_lines = False
+        self._has_new_lines = False
         lines = self._engine.mcp.log(self._watched, self._folder())
-        new: list[LogLine] = []
+        new: list[McpLogLine] = []
         for line in reversed(lines):
             if line is self._last_line:
                 break
             new.append(line)
         if new or not lines:
             self._last_line = lines[-1] if lines else None
-            self.lines_came.emit(self._watched, tuple(reversed(new)), len(new) == len(lines))
+            self.log_lines_added.emit(self._watched, tuple(reversed(new)), len(new) == len(lines))
 
 
 def _path_of(open_folder: Callable[[], str | None]) -> Path | None:
@@ -192,32 +192,34 @@ def _path_of(open_folder: Callable[[], str | None]) -> Path | None:
     return Path(folder) if folder else None
 
 
-def _whole(state: ServerState) -> Sentence:
+def _sign_in_error(state: McpServerState) -> Sentence:
     """Why nobody is signed in, and what to do about it."""
-    why = state.why or Sentence("You are not signed in.")
-    return with_remedy(why, state.remedy) if state.remedy is not None else why
+    why = state.reason or Sentence("You are not signed in.")
+    return join_remedy(why, state.remedy) if state.remedy is not None else why
 
 
-async def _tested(engine: Engine, server_id: str, folder: Path | None, tell: Callable[[str, object], object]) -> None:
+async def _test_server(
+    engine: Engine, server_id: str, folder: Path | None, tell: Callable[[str, object], object]
+) -> None:
     tell(server_id, await engine.mcp.test(server_id, folder))
 
 
-async def _looked_up(engine: Engine, server_id: str, tell: Callable[[str, object], object]) -> None:
+async def _find_secrets(engine: Engine, server_id: str, tell: Callable[[str, object], object]) -> None:
     with suppress(SecretsUnavailable):
-        tell(server_id, await engine.mcp.held_names(server_id))
+        tell(server_id, await engine.mcp.stored_secret_names(server_id))
 
 
-def _page_words() -> PageWords:
-    return PageWords(
-        done=_tr("You can close this page and go back to Desktop Agent."),
-        refused=_tr("The sign-in was refused. You can close this page and go back to Desktop Agent."),
-        over=_tr("This sign-in is over."),
-        no_answer=_tr("This is no answer to a sign-in."),
-        nothing=_tr("There is nothing here."),
+def _page_words() -> SignInPageTexts:
+    return SignInPageTexts(
+        done=_translate("You can close this page and go back to Desktop Agent."),
+        refused=_translate("The sign-in was refused. You can close this page and go back to Desktop Agent."),
+        finished=_translate("This sign-in is over."),
+        invalid_response=_translate("This is no answer to a sign-in."),
+        not_found=_translate("There is nothing here."),
         # Whoever translates these words names their language here (BCP 47).
-        language=_tr("en"),
+        language=_translate("en"),
     )
 
 
-def _tr(text: str) -> str:
+def _translate(text: str) -> str:
     return QCoreApplication.translate("ToolServers", text)

@@ -7,13 +7,13 @@ from itertools import pairwise
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
-from ui.look.parts.flow_rows import PlacedRows
+from ui.look.parts.flow_rows import WrappingRows
 from ui.look.theme import SPACE_XS
 
 _GAP = SPACE_XS
 
 
-class ControlRows(PlacedRows):
+class ControlBar(WrappingRows):
     """Controls have their words or none (`minimumSizeHint`); words of the first ones stay longest.
 
     A control whose horizontal policy is Maximum can also have a part of them. `end` stands at the end of the last row;
@@ -23,7 +23,7 @@ class ControlRows(PlacedRows):
     def __init__(self, end: QWidget, reserved: Callable[[], int]) -> None:
         super().__init__(_GAP)
         self._end = end
-        self._reserved = reserved
+        self._reserved_width = reserved
         end.setParent(self)
 
     def add(self, item: QWidget) -> None:
@@ -47,7 +47,7 @@ class ControlRows(PlacedRows):
     def sizeHint(self) -> QSize:
         """All in one row, with their words."""
         row = [*self._shown(), self._end]
-        return QSize(_wide(self._shown(), _full) + self._room_of_end(), self._height_of(row))
+        return QSize(_total_width(self._shown(), _full_width) + self._end_width(), self._height_of(row))
 
     def minimumSizeHint(self) -> QSize:
         """As wide as the widest of them without words.
@@ -55,22 +55,22 @@ class ControlRows(PlacedRows):
         No more: Qt's layouts take the height for this width where they have to give less.
         """
         row = [*self._shown(), self._end]
-        return QSize(max(_least(each) for each in row), self._height_of(row))
+        return QSize(max(_min_width(each) for each in row), self._height_of(row))
 
-    def _room_of_end(self) -> int:
-        return self._reserved() + _GAP
+    def _end_width(self) -> int:
+        return self._reserved_width() + _GAP
 
     def _rows(self, width: int) -> list[list[QWidget]]:
         """Their order stays; the last row has room for the end."""
         shown, rows = self._shown(), list[list[QWidget]]()
-        full, least = cache(_full), cache(_least)  # asked again and again, and Qt measures each time
-        last = width - self._room_of_end()
-        while shown and _wide(shown, least) > last:
+        full, least = cache(_full_width), cache(_min_width)  # asked again and again, and Qt measures each time
+        last = width - self._end_width()
+        while shown and _total_width(shown, least) > last:
             counts = range(1, len(shown) + 1)
-            whole = max((at for at in counts if _wide(shown[:at], full) <= width), default=1)
-            folded = max((at for at in counts if _wide(shown[:at], least) <= width), default=1)
+            whole = max((at for at in counts if _total_width(shown[:at], full) <= width), default=1)
+            folded = max((at for at in counts if _total_width(shown[:at], least) <= width), default=1)
             # With their words if the rest then has room beside the end.
-            count = next((at for at in range(whole, folded) if _wide(shown[at:], least) <= last), folded)
+            count = next((at for at in range(whole, folded) if _total_width(shown[at:], least) <= last), folded)
             rows.append(shown[:count])
             shown = shown[count:]
         return [*rows, [*shown, self._end]]
@@ -83,7 +83,9 @@ class ControlRows(PlacedRows):
             is_last = row is rows[-1]
             items = row[:-1] if is_last else row
             at = 0
-            for each, own in zip(items, _shared(items, width - (self._room_of_end() if is_last else 0)), strict=True):
+            for each, own in zip(
+                items, _share_width(items, width - (self._end_width() if is_last else 0)), strict=True
+            ):
                 self._put(each, at, own, top, height)
                 at += own + _GAP
             if is_last:
@@ -92,12 +94,12 @@ class ControlRows(PlacedRows):
             top += height + _GAP
 
 
-def _shared(items: Sequence[QWidget], room: int) -> list[int]:
+def _share_width(items: Sequence[QWidget], room: int) -> list[int]:
     """Widths in one row: words come back in order as far as there is room."""
-    widths = [_least(each) for each in items]
+    widths = [_min_width(each) for each in items]
     left = room - sum(widths) - _GAP * max(len(widths) - 1, 0)
     for at, each in enumerate(items):
-        wanted = _full(each) - widths[at]
+        wanted = _full_width(each) - widths[at]
         can_have_part = each.sizePolicy().horizontalPolicy() is QSizePolicy.Policy.Maximum
         if wanted > left and not can_have_part:
             continue
@@ -106,13 +108,13 @@ def _shared(items: Sequence[QWidget], room: int) -> list[int]:
     return widths
 
 
-def _full(item: QWidget) -> int:
+def _full_width(item: QWidget) -> int:
     return max(item.sizeHint().width(), item.minimumWidth())
 
 
-def _least(item: QWidget) -> int:
+def _min_width(item: QWidget) -> int:
     return max(item.minimumSizeHint().width(), item.minimumWidth())
 
 
-def _wide(items: Sequence[QWidget], width_of: Callable[[QWidget], int]) -> int:
+def _total_width(items: Sequence[QWidget], width_of: Callable[[QWidget], int]) -> int:
     return sum(width_of(each) for each in items) + _GAP * max(len(items) - 1, 0)

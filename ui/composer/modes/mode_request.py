@@ -10,7 +10,7 @@ from ui.look.parts.flow_rows import FlowRows
 from ui.look.parts.mode_words import mode_title
 from ui.look.theme import SPACE_M, SPACE_S
 
-LEAST_WORDS = 36
+MIN_TEXT_CHARS = 36
 """Letters in a line beside the buttons."""
 
 
@@ -24,7 +24,7 @@ class ModeRequestBar(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._wish = ""
-        self._words = label(wrap=True)
+        self._request_label = label(wrap=True)
         self._now = button("", lambda: self.accepted.emit(self._wish))
         self._keep = button("", self.refused.emit)
         self.setProperty("kind", "card")
@@ -32,7 +32,7 @@ class ModeRequestBar(QFrame):
         self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
         self._row.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
         self._row.setSpacing(SPACE_S)
-        self._row.addWidget(self._words, 1)
+        self._row.addWidget(self._request_label, 1)
         self._row.addWidget(FlowRows((self._now, self._keep), trailing=True))
         self.hide()
 
@@ -43,21 +43,21 @@ class ModeRequestBar(QFrame):
         self._wish = wish
         if requested is not None:
             words = self.tr("The agent asks for the mode “{0}”. It changes at its next step unless you object.")
-            self._words.setText(words.format(mode_title(requested)))
-            for each, text in ((self._now, self.tr("Change now")), (self._keep, self._keep_words(current))):
+            self._request_label.setText(words.format(mode_title(requested)))
+            for each, text in ((self._now, self.tr("Change now")), (self._keep, self._refuse_text(current))):
                 each.setText(text.replace("&", "&&"))
                 each.setAccessibleName(text)
         self.setVisible(bool(wish))
         if is_new:
-            announce(self, self._words.text())
+            announce(self, self._request_label.text())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """The words stand over the buttons where they would have little room beside them."""
         super().resizeEvent(event)
-        letters = LEAST_WORDS * self.fontMetrics().averageCharWidth()
+        letters = MIN_TEXT_CHARS * self.fontMetrics().averageCharWidth()
         wide = letters + self._now.sizeHint().width() + self._keep.sizeHint().width()
         side = QBoxLayout.Direction
         self._row.setDirection(side.LeftToRight if self.width() >= wide else side.TopToBottom)
 
-    def _keep_words(self, current: Mode) -> str:
+    def _refuse_text(self, current: Mode) -> str:
         return self.tr("Keep “{0}”").format(mode_title(current))

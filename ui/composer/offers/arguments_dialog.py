@@ -6,18 +6,18 @@ from functools import partial
 from PySide6.QtCore import QStringListModel, Qt, QTimer, Signal
 from PySide6.QtWidgets import QCompleter, QDialog, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
-from desktop_agent.vocabulary.mcp.contents import PromptArgument
+from desktop_agent.vocabulary.mcp.contents import McpPromptArgument
 from ui.look.controls import button, label
-from ui.look.parts.scrolled_column import ScrolledColumn
+from ui.look.parts.scrolled_column import ScrollColumn
 from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS
-from ui.look.visible_text import with_hidden_shown
+from ui.look.visible_text import show_hidden
 
-WIDTH = 460
-COMPLETION_MS = 200
-_TALLEST = 420
+DIALOG_WIDTH = 460
+COMPLETION_DELAY_MS = 200
+_MAX_FORM_HEIGHT = 420
 
 
-class ArgumentsDialog(QDialog):
+class PromptArgumentsDialog(QDialog):
     """Window-modal, shown with `open()`. Answers "what could stand here" with `show_completions`."""
 
     filled_in = Signal(dict)
@@ -29,9 +29,9 @@ class ArgumentsDialog(QDialog):
         self,
         title: str,
         description: str,
-        arguments: Sequence[PromptArgument],
+        arguments: Sequence[McpPromptArgument],
         parent: QWidget | None = None,
-        pause_ms: int = COMPLETION_MS,
+        pause_ms: int = COMPLETION_DELAY_MS,
     ) -> None:
         super().__init__(parent)
         self._arguments = {each.name: each for each in arguments}
@@ -40,8 +40,8 @@ class ArgumentsDialog(QDialog):
         self._pause = QTimer(self, singleShot=True, interval=pause_ms)
         self._pause.timeout.connect(self._ask)
         self._missing = label(kind="small", wrap=True)
-        self._insert = button(self.tr("Insert"), self._give, "primary")
-        self._build(with_hidden_shown(title), with_hidden_shown(description))
+        self._insert = button(self.tr("Insert"), self._submit, "primary")
+        self._build(show_hidden(title), show_hidden(description))
         self._refresh()
 
     def show_completions(self, name: str, values: Sequence[str]) -> None:
@@ -52,13 +52,13 @@ class ArgumentsDialog(QDialog):
         completer = line.completer()
         model, popup = completer.model(), completer.popup()
         if isinstance(model, QStringListModel):
-            model.setStringList([with_hidden_shown(each) for each in values if each != line.text()])
+            model.setStringList([show_hidden(each) for each in values if each != line.text()])
         if model.rowCount() > 0:
             completer.complete()
         elif popup is not None:
             popup.hide()
 
-    def _edited(self, name: str, _text: str) -> None:
+    def _on_edited(self, name: str, _text: str) -> None:
         self._asked_for = name
         self._pause.start()
 
@@ -72,11 +72,11 @@ class ArgumentsDialog(QDialog):
 
     def _refresh(self) -> None:
         needed = [each.name for each in self._arguments.values() if each.required]
-        missing = [with_hidden_shown(name) for name in needed if name not in self.values]
+        missing = [show_hidden(name) for name in needed if name not in self.values]
         self._missing.setText(self.tr("Still needed: {0}").format(", ".join(missing)) if missing else "")
         self._insert.setEnabled(not missing)
 
-    def _give(self) -> None:
+    def _submit(self) -> None:
         if self._insert.isEnabled():
             self.accept()
             self.filled_in.emit(self.values)
@@ -85,11 +85,11 @@ class ArgumentsDialog(QDialog):
         self.setAccessibleName(title)
         self.setWindowTitle(title)
         self.setWindowModality(Qt.WindowModality.WindowModal)
-        asked = ScrolledColumn(SPACE_M, trailing=SPACE_S)
+        asked = ScrollColumn(SPACE_M, trailing=SPACE_S)
         for each in self._arguments.values():
             asked.column.addLayout(self._row(each))
         asked.column.addStretch(1)
-        asked.setMinimumHeight(min(asked.column.sizeHint().height(), _TALLEST))
+        asked.setMinimumHeight(min(asked.column.sizeHint().height(), _MAX_FORM_HEIGHT))
         self._insert.setDefault(True)
         foot = QHBoxLayout()
         foot.setSpacing(SPACE_S)
@@ -104,24 +104,24 @@ class ArgumentsDialog(QDialog):
             layout.addWidget(label(description, "muted", wrap=True))
         layout.addWidget(asked, 1)
         layout.addLayout(foot)
-        self.setMinimumWidth(WIDTH)
+        self.setMinimumWidth(DIALOG_WIDTH)
 
-    def _row(self, argument: PromptArgument) -> QVBoxLayout:
-        name = with_hidden_shown(argument.name)
+    def _row(self, argument: McpPromptArgument) -> QVBoxLayout:
+        name = show_hidden(argument.name)
         heading = label(name if argument.required else self.tr("{0} (optional)").format(name), "strong", wrap=True)
         line = QLineEdit()
         line.setAccessibleName(name)
-        line.setAccessibleDescription(with_hidden_shown(argument.description))
+        line.setAccessibleDescription(show_hidden(argument.description))
         completer = QCompleter(QStringListModel(line), line)
         completer.setCompletionMode(QCompleter.CompletionMode.UnfilteredPopupCompletion)
         line.setCompleter(completer)
-        line.textEdited.connect(partial(self._edited, argument.name))
+        line.textEdited.connect(partial(self._on_edited, argument.name))
         line.textChanged.connect(self._refresh)
         self._lines[argument.name] = line
         column = QVBoxLayout()
         column.setSpacing(SPACE_XS)
         column.addWidget(heading)
         if argument.description:
-            column.addWidget(label(with_hidden_shown(argument.description), "muted", wrap=True))
+            column.addWidget(label(show_hidden(argument.description), "muted", wrap=True))
         column.addWidget(line)
         return column

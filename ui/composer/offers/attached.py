@@ -28,7 +28,7 @@ class PendingResource:
 
 
 @dataclass(frozen=True, slots=True)
-class PictureOf:
+class ServerPicture:
     """A picture of a server, as it came."""
 
     server: str
@@ -38,7 +38,7 @@ class PictureOf:
 
 
 @dataclass(frozen=True, slots=True)
-class WordsOf:
+class PromptSource:
     """In the text that is being written stand words of this server: a prompt of its that was inserted."""
 
     server: str
@@ -46,25 +46,25 @@ class WordsOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchResult:
     """What arrived, and why something did not."""
 
     items: Sequence[PendingPicture | PendingResource] = ()
     problems: Sequence[AgentError] = ()
 
 
-class Fetching:
+class AttachmentFetch:
     """Fetches once, for whoever waits; it goes on where the chip that showed it is gone."""
 
     def __init__(
-        self, name: str, fetch: Callable[[], Coroutine[Any, Any, Fetched]], *, is_picture: bool = False
+        self, name: str, fetch: Callable[[], Coroutine[Any, Any, FetchResult]], *, is_picture: bool = False
     ) -> None:
         self.name = name
         self.is_picture = is_picture
         self._fetch = fetch
-        self._task: asyncio.Task[Fetched] | None = None
+        self._task: asyncio.Task[FetchResult] | None = None
 
-    async def result(self) -> Fetched:
+    async def result(self) -> FetchResult:
         """Wait for it, and begin where that has not been done yet. Raises also what nobody expects of fetching."""
         # Late: the window is drawn before there is a loop.
         import asyncio

@@ -8,14 +8,14 @@ from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QWidget
 
 from ui.composer.attachment_chip import AttachmentChip
-from ui.composer.offers.attached import Fetching, PendingResource, WordsOf
+from ui.composer.offers.attached import AttachmentFetch, PendingResource, PromptSource
 from ui.composer.pictures import PendingPicture, UnreadablePicture
 from ui.look.theme import SPACE_S
 
 if TYPE_CHECKING:
     import asyncio
 
-_LOOK_EVERY_MS = 20
+_RETRY_MS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,12 @@ class PastedText:
     text: str
 
 
-Attached = PendingPicture | UnreadablePicture | PendingResource | PastedText | WordsOf
-"""What goes with a text. WordsOf is no chip: it stands for words in the text itself."""
+Attachment = PendingPicture | UnreadablePicture | PendingResource | PastedText | PromptSource
+"""What goes with a text. PromptSource is no chip: it stands for words in the text itself."""
 
 
 @dataclass(eq=False)
-class Held:
+class AttachmentEntry:
     """One chip, and what it stands for; nothing of that yet while `fetching` brings it."""
 
     chip: AttachmentChip
@@ -38,12 +38,12 @@ class Held:
     unreadable: UnreadablePicture | None = None
     text: PastedText | None = None
     resource: PendingResource | None = None
-    fetching: Fetching | None = None
+    fetch: AttachmentFetch | None = None
     is_picture: bool = False
     task: "asyncio.Task[None] | None" = None
 
 
-class ChipRow(QScrollArea):
+class AttachmentRow(QScrollArea):
     """Holds them in order; the one after a chip that is taken off gets the focus."""
 
     changed = Signal()
@@ -54,9 +54,9 @@ class ChipRow(QScrollArea):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._held: list[Held] = []
-        self._words_of: list[WordsOf] = []
-        self._waiting: list[tuple[Held, Coroutine[Any, Any, None]]] = []
+        self._entries: list[AttachmentEntry] = []
+        self._prompt_sources: list[PromptSource] = []
+        self._waiting: list[tuple[AttachmentEntry, Coroutine[Any, Any, None]]] = []
         self._again = QTimer(self)
         self._again.timeout.connect(self._begin)
         inner = QWidget()
@@ -75,90 +75,90 @@ class ChipRow(QScrollArea):
     @property
     def pictures(self) -> list[PendingPicture]:
         """Those that are ready, in order."""
-        return [each.picture for each in self._held if each.picture is not None]
+        return [each.picture for each in self._entries if each.picture is not None]
 
     @property
     def has_pictures(self) -> bool:
         """Whether there is one, also one that is still on its way in."""
-        return any(each.is_picture for each in self._held)
+        return any(each.is_picture for each in self._entries)
 
     @property
     def texts(self) -> list[str]:
         """Pasted texts, in order."""
-        return [each.text.text for each in self._held if each.text is not None]
+        return [each.text.text for each in self._entries if each.text is not None]
 
     @property
     def is_preparing(self) -> bool:
         """Whether something is still on its way in."""
-        return any(each.fetching is not None for each in self._held)
+        return any(each.fetch is not None for each in self._entries)
 
     @property
-    def attached(self) -> list[Attached]:
+    def items(self) -> list[Attachment]:
         """What goes with the text, in order."""
-        ready = [each.picture or each.unreadable or each.resource or each.text for each in self._held]
-        return [*(each for each in ready if each is not None), *self._words_of]
+        ready = [each.picture or each.unreadable or each.resource or each.text for each in self._entries]
+        return [*(each for each in ready if each is not None), *self._prompt_sources]
 
     @property
     def chips(self) -> list[AttachmentChip]:
         """In order."""
-        return [each.chip for each in self._held]
+        return [each.chip for each in self._entries]
 
-    def take_fetching(self) -> list[Fetching]:
+    def take_pending(self) -> list[AttachmentFetch]:
         """Take off what is still on its way in, without ending that: it goes where it is added again."""
-        several: list[Fetching] = []
-        for each in tuple(self._held):
-            if each.fetching is not None:
-                several.append(each.fetching)
-                each.fetching = None
-                self._drop(each)
+        several: list[AttachmentFetch] = []
+        for each in tuple(self._entries):
+            if each.fetch is not None:
+                several.append(each.fetch)
+                each.fetch = None
+                self._drop_entry(each)
         self.changed.emit()
         return several
 
-    async def settled(self) -> None:
+    async def wait_until_ready(self) -> None:
         """Wait until nothing is on its way in any more."""
         import asyncio
 
         self._begin()
-        while tasks := [each.task for each in self._held if each.fetching is not None and each.task is not None]:
+        while tasks := [each.task for each in self._entries if each.fetch is not None and each.task is not None]:
             await asyncio.wait(tasks)
 
     def clear(self) -> None:
         """Remove all; what is still on its way in is forgotten."""
-        self._words_of.clear()
-        for each in tuple(self._held):
-            self._drop(each)
+        self._prompt_sources.clear()
+        for each in tuple(self._entries):
+            self._drop_entry(each)
         self.changed.emit()
 
-    def _hold(self, held: Held) -> Held:
+    def _add_entry(self, held: AttachmentEntry) -> AttachmentEntry:
         held.chip.removed.connect(lambda: self._remove(held))
-        self._held.append(held)
+        self._entries.append(held)
         self._row.insertWidget(self._row.count() - 1, held.chip)
         self.setFixedHeight(held.chip.sizeHint().height() + self.horizontalScrollBar().sizeHint().height())
         self.show()
         return held
 
-    def _remove(self, held: Held) -> None:
-        at = self._held.index(held)
-        self._drop(held)
+    def _remove(self, held: AttachmentEntry) -> None:
+        at = self._entries.index(held)
+        self._drop_entry(held)
         self.lost.emit()
-        if self._held:
-            self._held[min(at, len(self._held) - 1)].chip.setFocus()
+        if self._entries:
+            self._entries[min(at, len(self._entries) - 1)].chip.setFocus()
         self.changed.emit()
 
-    def _drop(self, held: Held) -> None:
-        if held not in self._held:
+    def _drop_entry(self, held: AttachmentEntry) -> None:
+        if held not in self._entries:
             return
-        self._held.remove(held)
-        if held.fetching is not None:
-            held.fetching.cancel()
+        self._entries.remove(held)
+        if held.fetch is not None:
+            held.fetch.cancel()
         if held.task is not None:
             held.task.cancel()
         self._row.removeWidget(held.chip)
         held.chip.hide()
         held.chip.deleteLater()
-        self.setVisible(bool(self._held))
+        self.setVisible(bool(self._entries))
 
-    def _start(self, held: Held, work: Coroutine[Any, Any, None]) -> None:
+    def _start_task(self, held: AttachmentEntry, work: Coroutine[Any, Any, None]) -> None:
         self._waiting.append((held, work))
         self._begin()
 
@@ -171,12 +171,12 @@ class ChipRow(QScrollArea):
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            self._again.start(_LOOK_EVERY_MS)
+            self._again.start(_RETRY_MS)
             return
         self._again.stop()
         waiting, self._waiting = self._waiting, []
         for held, work in waiting:
-            if held in self._held:
+            if held in self._entries:
                 held.task = loop.create_task(work)
             else:
                 work.close()

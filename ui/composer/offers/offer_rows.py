@@ -6,46 +6,46 @@ from typing import Literal
 
 from PySide6.QtCore import QCoreApplication
 
-from desktop_agent.vocabulary.mcp.contents import OfferedPrompt, OfferedResource, OfferedTemplate
-from ui.bridge.mcp.offers import ServerOffers
-from ui.look.parts.found_rows import FoundRow
-from ui.look.sentences import size_in_words, spoken
-from ui.look.visible_text import with_hidden_shown
+from desktop_agent.vocabulary.mcp.contents import McpPrompt, McpResource, McpResourceTemplate
+from ui.bridge.mcp.offers import ServerCatalog
+from ui.look.parts.found_rows import ResultRow
+from ui.look.sentences import format_bytes, translate_sentence
+from ui.look.visible_text import show_hidden
 
-Wanted = Literal["all", "prompts", "resources"]
-Offered = OfferedPrompt | OfferedResource | OfferedTemplate
+CompletionKind = Literal["all", "prompts", "resources"]
+CatalogItem = McpPrompt | McpResource | McpResourceTemplate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfferRow(FoundRow):
+class CompletionItem(ResultRow):
     """Something to take, or a heading or a remark (then `offered` is None)."""
 
     server_id: str
     server: str
-    offered: Offered | None = None
+    offered: CatalogItem | None = None
 
 
-def offer_rows(groups: Sequence[ServerOffers], typed: str, wanted: Wanted) -> list[OfferRow]:
+def completion_items(groups: Sequence[ServerCatalog], typed: str, wanted: CompletionKind) -> list[CompletionItem]:
     """What has `typed` in its title, name, address or description, of each server."""
-    return [row for group in groups for row in _rows_of(group, typed.strip().casefold(), wanted)]
+    return [row for group in groups for row in _items_of(group, typed.strip().casefold(), wanted)]
 
 
-def _rows_of(group: ServerOffers, typed: str, wanted: Wanted) -> list[OfferRow]:
-    title, found, of = with_hidden_shown(group.title), group.contents, (group.server_id, group.title)
-    heading = OfferRow(text=title, server_id=of[0], server=of[1], is_heading=True)
+def _items_of(group: ServerCatalog, typed: str, wanted: CompletionKind) -> list[CompletionItem]:
+    title, found, of = show_hidden(group.title), group.contents, (group.server_id, group.title)
+    heading = CompletionItem(text=title, server_id=of[0], server=of[1], is_heading=True)
     if found is None:
-        words = spoken(group.problem) if group.problem is not None else _tr("Starting…")
+        words = translate_sentence(group.problem) if group.problem is not None else _tr("Starting…")
         badge = "problem" if group.problem is not None else ""
-        return [heading, OfferRow(text=words, server_id=of[0], server=of[1], badge=badge, is_faded=True)]
-    prompts: tuple[Offered, ...] = found.prompts if wanted != "resources" else ()
-    readable: tuple[Offered, ...] = (*found.resources, *found.templates) if wanted != "prompts" else ()
-    rows = [_row_of(group, each) for each in (*prompts, *readable) if typed in _searched(each)]
+        return [heading, CompletionItem(text=words, server_id=of[0], server=of[1], badge=badge, is_faded=True)]
+    prompts: tuple[CatalogItem, ...] = found.prompts if wanted != "resources" else ()
+    readable: tuple[CatalogItem, ...] = (*found.resources, *found.templates) if wanted != "prompts" else ()
+    rows = [_item_of(group, each) for each in (*prompts, *readable) if typed in _search_text(each)]
     if not rows and not typed:
-        rows = [OfferRow(text=_nothing(wanted), server_id=of[0], server=of[1], is_faded=True)]
+        rows = [CompletionItem(text=_empty_text(wanted), server_id=of[0], server=of[1], is_faded=True)]
     return [heading, *rows] if rows else []
 
 
-def _nothing(wanted: Wanted) -> str:
+def _empty_text(wanted: CompletionKind) -> str:
     return {
         "all": _tr("It offers no prompts and no resources."),
         "prompts": _tr("It offers no prompts."),
@@ -53,17 +53,17 @@ def _nothing(wanted: Wanted) -> str:
     }[wanted]
 
 
-def _row_of(group: ServerOffers, offered: Offered) -> OfferRow:
-    parts = [" ".join(with_hidden_shown(offered.description).split())]
-    if isinstance(offered, OfferedResource):
-        parts += [size_in_words(offered.size)] if offered.size is not None else []
-        parts += [] if parts[0] else [with_hidden_shown(offered.uri)]
-    elif isinstance(offered, OfferedTemplate):
-        parts.append(with_hidden_shown(offered.uri_template))
+def _item_of(group: ServerCatalog, offered: CatalogItem) -> CompletionItem:
+    parts = [" ".join(show_hidden(offered.description).split())]
+    if isinstance(offered, McpResource):
+        parts += [format_bytes(offered.size)] if offered.size is not None else []
+        parts += [] if parts[0] else [show_hidden(offered.uri)]
+    elif isinstance(offered, McpResourceTemplate):
+        parts.append(show_hidden(offered.uri_template))
     elif any(each.required for each in offered.arguments):
         parts.append(_tr("asks for more"))
-    return OfferRow(
-        text=with_hidden_shown(offered.title),
+    return CompletionItem(
+        text=show_hidden(offered.title),
         under=" · ".join(each for each in parts if each),
         icon=_icon_of(offered),
         is_choosable=True,
@@ -73,23 +73,23 @@ def _row_of(group: ServerOffers, offered: Offered) -> OfferRow:
     )
 
 
-def _icon_of(offered: Offered) -> str:
+def _icon_of(offered: CatalogItem) -> str:
     match offered:
-        case OfferedPrompt():
+        case McpPrompt():
             return "pencil"
-        case OfferedResource(media_type=kind) if kind.startswith("image/"):
+        case McpResource(media_type=kind) if kind.startswith("image/"):
             return "picture"
-        case OfferedResource():
+        case McpResource():
             return "document"
-        case OfferedTemplate():
+        case McpResourceTemplate():
             return "more"
 
 
-def _searched(offered: Offered) -> str:
+def _search_text(offered: CatalogItem) -> str:
     address = ""
-    if isinstance(offered, OfferedResource):
+    if isinstance(offered, McpResource):
         address = offered.uri
-    elif isinstance(offered, OfferedTemplate):
+    elif isinstance(offered, McpResourceTemplate):
         address = offered.uri_template
     return f"{offered.title}\n{offered.name}\n{offered.description}\n{address}".casefold()
 

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from PySide6.QtCore import QCoreApplication, QSize, Signal
 from PySide6.QtWidgets import QWidget
 
-from ui.bridge.mcp.offers import ServerOffers
-from ui.composer.offers.offer_rows import OfferRow, Wanted, offer_rows
+from ui.bridge.mcp.offers import ServerCatalog
+from ui.composer.offers.offer_rows import CompletionItem, CompletionKind, completion_items
 from ui.look.parts.search_popup import SearchPopup
 from ui.look.theme import ThemeSource
 
 POPUP_SIZE = QSize(460, 420)
 
 
-class OffersPopup(SearchPopup):
-    """`chosen` carries an OfferRow. A sign in the message opens it, so Backspace in the empty field closes it."""
+class CompletionPopup(SearchPopup):
+    """`chosen` carries an CompletionItem. A sign in the message opens it, so Backspace in the empty field closes it."""
 
     settings_requested = Signal()
 
@@ -24,30 +24,30 @@ class OffersPopup(SearchPopup):
             "refresh": _tr("Ask the servers again"),
             "link": _tr("MCP servers…"),
         }
-        super().__init__(themes, self._found, POPUP_SIZE, parent, **words)
-        self._groups: Sequence[ServerOffers] = ()
-        self._wanted: Wanted = "all"
+        super().__init__(themes, self._search, POPUP_SIZE, parent, **words)
+        self._groups: Sequence[ServerCatalog] = ()
+        self._completion_kind: CompletionKind = "all"
         self.link_followed.connect(self.settings_requested)
-        self.panel.backed_out.connect(self.hide)
+        self.panel.backspace_pressed.connect(self.hide)
 
-    def show_offers(self, groups: Sequence[ServerOffers]) -> None:
+    def set_groups(self, groups: Sequence[ServerCatalog]) -> None:
         """Another set."""
         self._groups = groups
         self.fill()
 
-    def open_over(self, widget: QWidget, wanted: Wanted) -> None:
+    def open_above(self, widget: QWidget, wanted: CompletionKind) -> None:
         """Show these above this, or below where there is no room."""
-        self._wanted = wanted
+        self._completion_kind = wanted
         names = {
             "all": _tr("Search prompts and resources"),
             "prompts": _tr("Search prompts"),
             "resources": _tr("Search resources"),
         }
-        self.say_what_for(names[wanted])
+        self.set_label(names[wanted])
         self.show_over(widget)
 
-    def _found(self, typed: str) -> Sequence[OfferRow]:
-        return offer_rows(self._groups, typed, self._wanted)
+    def _search(self, typed: str) -> Sequence[CompletionItem]:
+        return completion_items(self._groups, typed, self._completion_kind)
 
 
 def _tr(text: str) -> str:

@@ -4,42 +4,42 @@ from PySide6.QtCore import QEvent, QObject, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QPlainTextEdit
 
-SIGNS = {"/", "@"}
+TRIGGER_CHARACTERS = {"/", "@"}
 
 
-class TypedSigns(QObject):
+class CompletionTriggers(QObject):
     """The sign stands in the editor when it is told; `take_back` removes it once something was taken."""
 
-    typed = Signal(str)
+    triggered = Signal(str)
 
     def __init__(self, editor: QPlainTextEdit) -> None:
         super().__init__(editor)
         self._editor = editor
         self._sign = ""
-        self._at: int | None = None
+        self._position: int | None = None
         editor.installEventFilter(self)
         editor.textChanged.connect(self._look)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Only what a key writes: nothing that is pasted or put there opens anything."""
         if watched is self._editor and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
-            self._sign = event.text() if event.text() in SIGNS else ""
+            self._sign = event.text() if event.text() in TRIGGER_CHARACTERS else ""
         return super().eventFilter(watched, event)
 
     def take_back(self) -> None:
         """Remove the sign, where it still stands."""
-        at, self._at = self._at, None
-        if at is None or self._editor.toPlainText()[at : at + 1] not in SIGNS:
+        at, self._position = self._position, None
+        if at is None or self._editor.toPlainText()[at : at + 1] not in TRIGGER_CHARACTERS:
             return
         cursor = self._editor.textCursor()
         cursor.setPosition(at)
         cursor.deleteChar()
 
-    def go_on(self, words: str) -> None:
+    def continue_typing(self, words: str) -> None:
         """Nothing was taken: what was typed meanwhile belongs behind the sign."""
-        if self._at is not None and words:
+        if self._position is not None and words:
             self._editor.insertPlainText(words)
-        self._at = None
+        self._position = None
 
     def _look(self) -> None:
         sign, self._sign = self._sign, ""
@@ -49,5 +49,5 @@ class TypedSigns(QObject):
         text = self._editor.toPlainText()
         before = text[at - 1 : at]
         if text[at : at + 1] == sign and (text == sign if sign == "/" else not before or before.isspace()):
-            self._at = at
-            self.typed.emit(sign)
+            self._position = at
+            self.triggered.emit(sign)

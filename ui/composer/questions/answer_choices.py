@@ -13,12 +13,12 @@ from PySide6.QtWidgets import (
 )
 
 from ui.bridge.conduct.conduct import OpenQuestion
-from ui.look.parts.few_lines import FewLines
+from ui.look.parts.few_lines import SmallTextEdit
 from ui.look.parts.wrapped_choice import WrappedChoice
 from ui.look.theme import SPACE_XS
 
 EDITOR_LINES = 2
-NUMBERED = 9
+MAX_NUMBERED = 9
 """Choices that have a key: its digit."""
 
 
@@ -26,7 +26,7 @@ class AnswerChoices(QWidget):
     """One answer, or several. Where one is taken, own words and a choice put each other out."""
 
     changed = Signal()
-    given = Signal()
+    submitted = Signal()
     """Enter was pressed."""
 
     def __init__(self, question: OpenQuestion, parent: QWidget | None = None) -> None:
@@ -35,7 +35,7 @@ class AnswerChoices(QWidget):
         self._group = QButtonGroup(self)
         self._group.setExclusive(False)
         self._boxes: list[QAbstractButton] = []
-        self._own = FewLines(self.tr("Answer in your own words"), EDITOR_LINES) if question.free_text else None
+        self._own = SmallTextEdit(self.tr("Answer in your own words"), EDITOR_LINES) if question.free_text else None
         layout = QVBoxLayout(self)
         # The boxes reach that far out of their places, with the frame that shows the focus.
         layout.setContentsMargins(SPACE_XS, 0, 0, 0)
@@ -44,53 +44,53 @@ class AnswerChoices(QWidget):
             box = QCheckBox() if question.several else QRadioButton()
             self._group.addButton(box)
             self._boxes.append(box)
-            layout.addWidget(self._worded(box, at, choice))
+            layout.addWidget(self._create_choice(box, at, choice))
             box.toggled.connect(self._on_chosen)
         self._group.setExclusive(not question.several)
         if self._own is not None:
             self._own.setPlaceholderText(self._own.accessibleName())
             layout.addWidget(self._own)
-            self._own.textChanged.connect(self._on_written)
-            self._own.given.connect(self.given)
+            self._own.textChanged.connect(self._on_custom_edited)
+            self._own.given.connect(self.submitted)
 
     @property
     def answer(self) -> Sequence[str]:
         """What is chosen and written; nothing yet where that is empty."""
         chosen = [choice for choice, box in zip(self._question.choices, self._boxes, strict=True) if box.isChecked()]
-        own = self.own_words
+        own = self.custom_answer
         return [*chosen, own] if own else chosen
 
     @property
-    def own_words(self) -> str:
+    def custom_answer(self) -> str:
         """What is written of the person's own."""
         return self._own.toPlainText().strip() if self._own is not None else ""
 
-    def clear_own_words(self) -> None:
+    def clear_custom_answer(self) -> None:
         """Begin anew to write."""
         if self._own is not None:
             self._own.clear()
 
     @property
-    def takes_numbers(self) -> bool:
+    def accepts_numbers(self) -> bool:
         """Whether a digit chooses now, and is not written."""
         return bool(self._boxes) and (self._own is None or not self._own.hasFocus())
 
     @property
-    def first(self) -> QWidget:
+    def initial_focus(self) -> QWidget:
         """Where the keyboard begins."""
         return self._boxes[0] if self._boxes else self._own or self
 
-    def choose(self, place: int) -> bool:
+    def toggle_choice(self, place: int) -> bool:
         """The choice with this number, counted from 0, or not any more; False where there is none."""
-        if not 0 <= place < min(len(self._boxes), NUMBERED):
+        if not 0 <= place < min(len(self._boxes), MAX_NUMBERED):
             return False
         box = self._boxes[place]
         box.setFocus(Qt.FocusReason.ShortcutFocusReason)
         box.click()
         return True
 
-    def _worded(self, box: QAbstractButton, at: int, choice: str) -> QWidget:
-        if at >= NUMBERED:
+    def _create_choice(self, box: QAbstractButton, at: int, choice: str) -> QWidget:
+        if at >= MAX_NUMBERED:
             return WrappedChoice(box, choice)
         worded = WrappedChoice(box, self.tr("{0}. {1}").format(at + 1, choice))
         # As the agent gave it: the number is said after it.
@@ -100,10 +100,10 @@ class AnswerChoices(QWidget):
 
     def _on_chosen(self, chosen: bool) -> None:  # noqa: FBT001 - a slot
         if chosen and not self._question.several:
-            self.clear_own_words()
+            self.clear_custom_answer()
         self.changed.emit()
 
-    def _on_written(self) -> None:
+    def _on_custom_edited(self) -> None:
         if self._own is not None and self._own.toPlainText() and not self._question.several:
             self._group.setExclusive(False)
             for box in self._boxes:

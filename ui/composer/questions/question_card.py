@@ -9,13 +9,13 @@ from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QVBoxLayout, QW
 from ui.bridge.conduct.conduct import OpenQuestion
 from ui.composer.questions.answer_choices import AnswerChoices
 from ui.look.controls import announce, button, label
-from ui.look.parts.scrolled_column import ScrolledColumn
-from ui.look.parts.words_and_buttons import WordsAndButtons
-from ui.look.sentences import shown_keys
+from ui.look.parts.scrolled_column import ScrollColumn
+from ui.look.parts.words_and_buttons import TextWithButtons
+from ui.look.sentences import native_shortcut
 from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
 
-KEYS = "Ctrl+J"
-MOST_HEIGHT = 280
+QUESTION_KEYS = "Ctrl+J"
+MAX_CARD_HEIGHT = 280
 
 
 class QuestionCard(QFrame):
@@ -34,18 +34,18 @@ class QuestionCard(QFrame):
         super().__init__(parent)
         self._question: OpenQuestion | None = None
         self._choices: AnswerChoices | None = None
-        self._is_giving = False
+        self._is_answering = False
         """The answer is on its way: where it is taken, the card goes before that returns."""
         self._title = label(kind="small")
         self._words = label(wrap=True)
-        self._asked = ScrolledColumn(SPACE_S, most=lambda: MOST_HEIGHT * themes.zoom // 100)
+        self._asked = ScrollColumn(SPACE_S, most=lambda: MAX_CARD_HEIGHT * themes.zoom // 100)
         self._hint = label(kind="small", wrap=True)
-        self._answer = button(self.tr("Answer"), self._give, "primary")
+        self._answer = button(self.tr("Answer"), self._submit, "primary")
         self._skip = button(self.tr("Skip"), self._leave)
         self._build()
         app = QApplication.instance()
         if isinstance(app, QApplication):
-            app.focusChanged.connect(self._say_keys)
+            app.focusChanged.connect(self._update_hint)
         self.hide()
 
     @property
@@ -57,7 +57,7 @@ class QuestionCard(QFrame):
         """These wait, oldest first."""
         first = questions[0] if questions else None
         if first is not None:
-            self._title.setText(self._asks_words(len(questions) - 1))
+            self._title.setText(self._title_text(len(questions) - 1))
         if first == self._question:
             return
         focused = QApplication.focusWidget()
@@ -65,71 +65,71 @@ class QuestionCard(QFrame):
         self._question = first
         self._take_away()
         if first is not None:
-            self._show(first)
+            self._show_question(first)
         self.setVisible(first is not None)
         if first is not None and had_focus:
             self.take_focus()
 
     @property
-    def own_words(self) -> str:
+    def custom_answer(self) -> str:
         """What is being written for an answer."""
-        return "" if self._choices is None else self._choices.own_words
+        return "" if self._choices is None else self._choices.custom_answer
 
-    def hand_back(self) -> None:
+    def return_draft(self) -> None:
         """Let go what is being written for an answer."""
-        words = self.own_words
+        words = self.custom_answer
         if words and self._choices is not None:
-            self._choices.clear_own_words()
+            self._choices.clear_custom_answer()
             self.text_left.emit(words)
 
     def take_focus(self) -> None:
         """The person wants to answer."""
         if self._choices is not None:
-            self._choices.first.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            self._choices.initial_focus.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Numbers and Enter."""
-        if self._choices is not None and self._choices.choose(event.key() - Qt.Key.Key_1):
+        if self._choices is not None and self._choices.toggle_choice(event.key() - Qt.Key.Key_1):
             return
         if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
-            self._give()
+            self._submit()
         else:
             super().keyPressEvent(event)
 
-    def _show(self, question: OpenQuestion) -> None:
+    def _show_question(self, question: OpenQuestion) -> None:
         self._words.setText(question.question)
         self._words.setAccessibleName(question.question)
         self._choices = AnswerChoices(question)
         self._choices.changed.connect(self._refresh)
-        self._choices.given.connect(self._give)
+        self._choices.submitted.connect(self._submit)
         self._asked.column.addWidget(self._choices)
         # What a layout shows later takes no focus now.
         self._choices.show()
         self._refresh()
-        self._say_keys(None, QApplication.focusWidget())
+        self._update_hint(None, QApplication.focusWidget())
         announce(self, self.tr("The agent asks: {0}").format(question.question))
 
-    def _asks_words(self, more: int) -> str:
+    def _title_text(self, more: int) -> str:
         """`more` questions wait behind the one that is shown."""
         if more < 2:
             return self.tr("The agent asks (1 more waits)") if more else self.tr("The agent asks")
         return self.tr("The agent asks (%n more wait)", "", more)
 
-    def _say_keys(self, _before: QWidget | None, focused: QWidget | None) -> None:
+    def _update_hint(self, _before: QWidget | None, focused: QWidget | None) -> None:
         """Those that do something now: the card's own only while it has the keyboard."""
         if self._choices is None:
             return
         if focused is None or not self.isAncestorOf(focused):
-            words = self.tr("To answer with the keyboard, press {0}.").format(shown_keys(KEYS))
-        elif self._choices.takes_numbers:
+            words = self.tr("To answer with the keyboard, press {0}.").format(native_shortcut(QUESTION_KEYS))
+        elif self._choices.accepts_numbers:
             words = self.tr("Press a number to choose, Enter to answer.")
         else:
             words = self.tr("Press Enter to answer.")
         self._hint.setText(words)
 
     def _take_away(self) -> None:
-        if not self._is_giving:
-            self.hand_back()
+        if not self._is_answering:
+            self.return_draft()
         if self._choices is not None:
             self._asked.column.removeWidget(self._choices)
             self._choices.hide()
@@ -139,11 +139,11 @@ class QuestionCard(QFrame):
     def _refresh(self) -> None:
         self._answer.setEnabled(self._choices is not None and bool(self._choices.answer))
 
-    def _give(self) -> None:
+    def _submit(self) -> None:
         if self._question is not None and self._choices is not None and self._choices.answer:
-            self._is_giving = True
+            self._is_answering = True
             self.answered.emit(self._question.id, list(self._choices.answer))
-            self._is_giving = False
+            self._is_answering = False
 
     def _leave(self) -> None:
         if self._question is not None:
@@ -155,7 +155,7 @@ class QuestionCard(QFrame):
         self._words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._asked.column.addWidget(self._words)
         self._skip.setToolTip(self.tr("The agent goes on without an answer."))
-        self._answer.setToolTip(self.tr("Answer") + f" ({shown_keys('Enter')})")
+        self._answer.setToolTip(self.tr("Answer") + f" ({native_shortcut('Enter')})")
         head = QHBoxLayout()
         head.addWidget(self._title, 1)
         layout = QVBoxLayout(self)
@@ -163,4 +163,4 @@ class QuestionCard(QFrame):
         layout.setSpacing(SPACE_S)
         layout.addLayout(head)
         layout.addWidget(self._asked)
-        layout.addWidget(WordsAndButtons(self._hint, (self._skip, self._answer)))
+        layout.addWidget(TextWithButtons(self._hint, (self._skip, self._answer)))

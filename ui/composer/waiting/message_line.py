@@ -4,17 +4,17 @@ from PySide6.QtCore import QEvent, QRect, QSize
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QStyle, QWidget
 
-from ui.composer.waiting.row_controls import RowControls
+from ui.composer.waiting.row_controls import QueuedMessageControls
 from ui.look.controls import ElidedLabel
 from ui.look.theme import SPACE_S, SPACE_XS
 
-LEAST_LETTERS = 24
+MIN_LETTERS = 24
 
 
-class MessageLine(QWidget):
+class QueuedMessageLine(QWidget):
     """One line. In little room first the controls fold; then the words, not to be cut to nothing, stand over them."""
 
-    def __init__(self, words: ElidedLabel, controls: RowControls, parent: QWidget | None = None) -> None:
+    def __init__(self, words: ElidedLabel, controls: QueuedMessageControls, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._words, self._controls = words, controls
         words.setParent(self)
@@ -34,12 +34,12 @@ class MessageLine(QWidget):
 
     def sizeHint(self) -> QSize:
         """With all that there is in one line."""
-        width = self._least_words + SPACE_S + self._controls.width_when(folded=False)
+        width = self._min_text_width + SPACE_S + self._controls.preferred_width(folded=False)
         return QSize(width, self.heightForWidth(width))
 
     def minimumSizeHint(self) -> QSize:
         """As narrow as the folded controls."""
-        return QSize(self._controls.width_when(folded=True), self.sizeHint().height())
+        return QSize(self._controls.preferred_width(folded=True), self.sizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Another width, other places."""
@@ -54,11 +54,11 @@ class MessageLine(QWidget):
         return super().event(event)
 
     @property
-    def _least_words(self) -> int:
-        return self._words.fontMetrics().averageCharWidth() * LEAST_LETTERS
+    def _min_text_width(self) -> int:
+        return self._words.fontMetrics().averageCharWidth() * MIN_LETTERS
 
     def _is_one_line(self, width: int) -> bool:
-        return self._least_words + SPACE_S + self._controls.width_when(folded=True) <= width
+        return self._min_text_width + SPACE_S + self._controls.preferred_width(folded=True) <= width
 
     def _place(self) -> None:
         width, height = self.width(), self.height()

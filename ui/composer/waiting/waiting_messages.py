@@ -7,15 +7,15 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from ui.bridge.conduct.conduct import WaitingMessage
-from ui.composer.waiting.waiting_row import WaitingRow
+from ui.composer.waiting.waiting_row import QueuedMessageRow
 from ui.look.controls import announce, button, label
-from ui.look.parts.scrolled_column import ScrolledColumn
+from ui.look.parts.scrolled_column import ScrollColumn
 from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
 
-MOST_HEIGHT = 230
+MAX_QUEUE_HEIGHT = 230
 
 
-class WaitingMessages(QWidget):
+class MessageQueueView(QWidget):
     """Hidden while none waits. Says what the person wants; the list follows what is shown to it."""
 
     reworded = Signal(str, str)
@@ -36,15 +36,15 @@ class WaitingMessages(QWidget):
         super().__init__(parent)
         self._themes = themes
         self._messages: tuple[WaitingMessage, ...] = ()
-        self._rows: dict[str, WaitingRow] = {}
+        self._rows: dict[str, QueuedMessageRow] = {}
         self._title = label(kind="small")
         self._send = button(self.tr("Send now"), self.send_requested.emit, "link")
-        self._list = ScrolledColumn(SPACE_XS, most=lambda: MOST_HEIGHT * themes.zoom // 100)
+        self._list = ScrollColumn(SPACE_XS, most=lambda: MAX_QUEUE_HEIGHT * themes.zoom // 100)
         self._build()
         self.hide()
 
     @property
-    def rows(self) -> tuple[WaitingRow, ...]:
+    def rows(self) -> tuple[QueuedMessageRow, ...]:
         """First to be sent first."""
         return tuple(self._rows[message.id] for message in self._messages)
 
@@ -60,7 +60,7 @@ class WaitingMessages(QWidget):
         """What is being written instead of messages that wait."""
         return tuple(row.changed_text for row in self.rows if row.changed_text is not None)
 
-    def hand_back(self) -> None:
+    def return_drafts(self) -> None:
         """Let go what is being written instead of them: they wait on as they are."""
         for row in self.rows:
             self._hand_back(row)
@@ -69,7 +69,7 @@ class WaitingMessages(QWidget):
     def take_focus(self) -> None:
         """The person wants to do something about the first."""
         if self._messages:
-            self._focus(0)
+            self._focus_row(0)
 
     def _change(self, messages: tuple[WaitingMessage, ...]) -> None:
         focused = next((at for at, row in enumerate(self.rows) if row.hasFocus()), None)
@@ -88,39 +88,39 @@ class WaitingMessages(QWidget):
         if grew:
             announce(self, self._title.text())
         if focused is not None and held not in self._rows:
-            self._focus(min(focused, len(messages) - 1))
+            self._focus_row(min(focused, len(messages) - 1))
 
-    def _made(self, message_id: str, message: WaitingMessage) -> WaitingRow:
-        row = self._rows[message_id] = WaitingRow(self._themes, message)
+    def _made(self, message_id: str, message: WaitingMessage) -> QueuedMessageRow:
+        row = self._rows[message_id] = QueuedMessageRow(self._themes, message)
         row.reworded.connect(partial(self.reworded.emit, message_id))
         row.when_chosen.connect(partial(self.when_chosen.emit, message_id))
         row.removed.connect(partial(self.removed.emit, message_id))
         row.moved.connect(partial(self._move, message_id))
-        row.walked.connect(partial(self._walk, message_id))
+        row.walked.connect(partial(self._navigate, message_id))
         return row
 
-    def _take_away(self, row: WaitingRow) -> None:
+    def _take_away(self, row: QueuedMessageRow) -> None:
         self._hand_back(row)
         self._list.column.removeWidget(row)
         row.hide()
         row.deleteLater()
 
-    def _hand_back(self, row: WaitingRow) -> None:
+    def _hand_back(self, row: QueuedMessageRow) -> None:
         if row.changed_text is not None:
             self.text_left.emit(row.changed_text)
 
-    def _place(self, message_id: str) -> int:
+    def _index_of(self, message_id: str) -> int:
         return next(at for at, message in enumerate(self._messages) if message.id == message_id)
 
     def _move(self, message_id: str, by: int) -> None:
-        place = self._place(message_id) + by
+        place = self._index_of(message_id) + by
         if 0 <= place < len(self._messages):
             self.moved.emit(message_id, place)
 
-    def _walk(self, message_id: str, by: int) -> None:
-        self._focus(self._place(message_id) + by)
+    def _navigate(self, message_id: str, by: int) -> None:
+        self._focus_row(self._index_of(message_id) + by)
 
-    def _focus(self, place: int) -> None:
+    def _focus_row(self, place: int) -> None:
         if place >= len(self._messages) or not self._messages:
             self.walked_out.emit()
         elif place >= 0:

@@ -5,16 +5,16 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from ui.bridge.conduct.conduct import WaitingMessage
-from ui.composer.waiting.message_line import MessageLine
-from ui.composer.waiting.row_controls import RowControls
+from ui.composer.waiting.message_line import QueuedMessageLine
+from ui.composer.waiting.row_controls import QueuedMessageControls
 from ui.look.controls import ElidedLabel, button
-from ui.look.parts.few_lines import FewLines
+from ui.look.parts.few_lines import SmallTextEdit
 from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
 
 EDITOR_LINES = 4
 
 
-class WaitingRow(QFrame):
+class QueuedMessageRow(QFrame):
     """Takes the focus as a whole: Enter edits, Delete removes, Alt+Up and Alt+Down move, Up and Down walk.
 
     Ctrl+Enter changes when it is sent.
@@ -32,12 +32,12 @@ class WaitingRow(QFrame):
     def __init__(self, themes: ThemeSource, message: WaitingMessage, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._message = message
-        self._editor: FewLines | None = None
+        self._editor: SmallTextEdit | None = None
         self._unchanged = ""
         """What the editor said at first: not always letter by letter what the message says."""
         self._below: QWidget | None = None
         self._text = ElidedLabel()
-        self._controls = RowControls(themes)
+        self._controls = QueuedMessageControls(themes)
         self._box = QVBoxLayout(self)
         self._build()
         self.show_message(message, is_first=True, is_last=True)
@@ -55,14 +55,14 @@ class WaitingRow(QFrame):
         self._text.show_text(words)
         self._controls.show_message(message, is_first=is_first, is_last=is_last)
         self.setAccessibleName(self.tr("Waiting message: {0}").format(words))
-        facts = (self._controls.pictures_words, self._controls.when_words)
+        facts = (self._controls.pictures_text, self._controls.when_text)
         self.setAccessibleDescription(" · ".join(filter(None, facts)))
 
     def begin_editing(self) -> None:
         """Change the text in place."""
         if self._editor is not None:
             return
-        self._editor = FewLines(self.tr("Text of the waiting message"), EDITOR_LINES)
+        self._editor = SmallTextEdit(self.tr("Text of the waiting message"), EDITOR_LINES)
         self._editor.setPlainText(self._message.text)
         self._unchanged = self._editor.toPlainText()
         self._editor.moveCursor(self._editor.textCursor().MoveOperation.End)
@@ -100,7 +100,7 @@ class WaitingRow(QFrame):
         control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         match event.key():
             case Qt.Key.Key_Return | Qt.Key.Key_Enter if control:
-                self._change_when()
+                self._toggle_when()
             case Qt.Key.Key_Return | Qt.Key.Key_Enter | Qt.Key.Key_F2:
                 self.begin_editing()
             case Qt.Key.Key_Escape if self._editor is not None:
@@ -114,7 +114,7 @@ class WaitingRow(QFrame):
             case _:
                 super().keyPressEvent(event)
 
-    def _change_when(self) -> None:
+    def _toggle_when(self) -> None:
         self.when_chosen.emit("idle" if self._message.when == "soon" else "soon")
 
     def _keep(self) -> None:
@@ -130,8 +130,8 @@ class WaitingRow(QFrame):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         self._box.setContentsMargins(SPACE_S, 2, SPACE_XS, 2)
         self._box.setSpacing(SPACE_XS)
-        self._box.addWidget(MessageLine(self._text, self._controls))
-        self._controls.when_pressed.connect(self._change_when)
+        self._box.addWidget(QueuedMessageLine(self._text, self._controls))
+        self._controls.when_pressed.connect(self._toggle_when)
         self._controls.moved.connect(self.moved)
         self._controls.edit_pressed.connect(self.begin_editing)
         self._controls.remove_pressed.connect(self.removed)

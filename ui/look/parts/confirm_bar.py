@@ -5,7 +5,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from ui.look.controls import announce, button, label
-from ui.look.parts.words_and_buttons import WordsAndButtons
+from ui.look.parts.words_and_buttons import TextWithButtons
 from ui.look.theme import SPACE_S
 
 
@@ -25,7 +25,7 @@ class ConfirmBar(QFrame):
         really = button(confirm[0], self.confirmed.emit, "danger", confirm[1])
         row = QHBoxLayout(self)
         row.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, SPACE_S)
-        row.addWidget(WordsAndButtons(self._words, (self._keep, really)))
+        row.addWidget(TextWithButtons(self._words, (self._keep, really)))
         self.hide()
 
     def ask(self, words: str) -> None:

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QPlainTextEdit, QWidget
 from ui.look.theme import SPACE_S, SPACE_XS
 
 
-class FewLines(QPlainTextEdit):
+class SmallTextEdit(QPlainTextEdit):
     """Enter gives the words, Shift+Enter makes a new line. Tab and Escape are for what it stands in."""
 
     given = Signal()

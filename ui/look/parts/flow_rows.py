@@ -9,10 +9,10 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from ui.look.theme import SPACE_S
 
 # What its items say while it is hidden is not heard, and its size may be the same when it is shown again.
-_MOVING = {QEvent.Type.LayoutRequest, QEvent.Type.Show, QEvent.Type.LayoutDirectionChange}
+_RELAYOUT_EVENTS = {QEvent.Type.LayoutRequest, QEvent.Type.Show, QEvent.Type.LayoutDirectionChange}
 
 
-class PlacedRows(QWidget):
+class WrappingRows(QWidget):
     """Controls in rows that are made for each width anew; no layout holds them. Which rows, others say."""
 
     def __init__(self, gap: int) -> None:
@@ -44,7 +44,7 @@ class PlacedRows(QWidget):
 
     def event(self, event: QEvent) -> bool:
         """One of them wants another size, comes or goes."""
-        if event.type() in _MOVING:
+        if event.type() in _RELAYOUT_EVENTS:
             self._place()
             self.updateGeometry()
         return super().event(event)
@@ -69,7 +69,7 @@ class PlacedRows(QWidget):
         item.setGeometry(left, top + (height - tall) // 2, width, tall)
 
 
-class FlowRows(PlacedRows):
+class FlowRows(WrappingRows):
     """`wide` takes what is left of its row; where there is no room for all, it has a row of its own.
 
     Without it rows begin at the leading edge, or end at the other one.
@@ -86,7 +86,7 @@ class FlowRows(PlacedRows):
     ) -> None:
         """`apart` is the first one; it stands at the leading edge while the others are at the trailing one."""
         super().__init__(gap)
-        self._wide, self._trailing, self._apart = wide, trailing, apart
+        self._wide, self._trailing, self._leading = wide, trailing, apart
         self._items += items
         for each in self._items:
             each.setParent(self)
@@ -103,7 +103,7 @@ class FlowRows(PlacedRows):
 
     def minimumSizeHint(self) -> QSize:
         """As wide as the widest; the wide one gives way."""
-        width = max((_least(each) for each in self._shown() if each is not self._wide), default=0)
+        width = max((_minimum_width(each) for each in self._shown() if each is not self._wide), default=0)
         return QSize(width, self._height_of(self._shown()))
 
     def _width_of(self, item: QWidget, room: int) -> int:
@@ -133,12 +133,12 @@ class FlowRows(PlacedRows):
             if self._wide in row:
                 widths[row.index(self._wide)] += left
                 left = 0
-            at = left if self._trailing and row[0] is not self._apart else 0
+            at = left if self._trailing and row[0] is not self._leading else 0
             for each, own in zip(row, widths, strict=True):
                 self._put(each, at, own, top, height)
-                at += own + self._gap + (left if each is self._apart else 0)
+                at += own + self._gap + (left if each is self._leading else 0)
             top += height + self._gap
 
 
-def _least(item: QWidget) -> int:
+def _minimum_width(item: QWidget) -> int:
     return max(item.minimumSizeHint().width(), item.minimumWidth())

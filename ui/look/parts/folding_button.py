@@ -7,15 +7,15 @@ from PySide6.QtWidgets import QSizePolicy, QStyle, QStyleOptionToolButton, QStyl
 from ui.look.icons import icon, pixmap
 from ui.look.theme import SPACE_S, ThemeSource
 
-_BETWEEN = 4
-_ICON = 16
+_ICON_GAP = 4
+_BUTTON_ICON = 16
 _ARROW = 14
 """Pixels at 100 % zoom."""
-_BESIDE = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
-_ALONE = Qt.ToolButtonStyle.ToolButtonIconOnly
+_WITH_TEXT = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
+_ICON_ONLY = Qt.ToolButtonStyle.ToolButtonIconOnly
 
 
-class FoldingButton(QToolButton):
+class CollapsingButton(QToolButton):
     """Quiet. Without words and arrow it is still named, described and explained by its tooltip."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None, *, has_arrow: bool = True) -> None:
@@ -23,19 +23,19 @@ class FoldingButton(QToolButton):
         self._themes = themes
         self._has_arrow = has_arrow
         self.setProperty("kind", "quiet")
-        self.setToolButtonStyle(_BESIDE)
+        self.setToolButtonStyle(_WITH_TEXT)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     def draw(self, name: str, colour: str) -> None:
         """Show this icon, as large as the text."""
-        side = self._scaled(_ICON)
+        side = self._scaled(_BUTTON_ICON)
         self.setIcon(icon(name, colour, self._themes.theme.muted, side))
         self.setIconSize(QSize(side, side))
 
     def sizeHint(self) -> QSize:
         """With words, whether they are shown or not: else it would never unfold."""
-        more = self._arrow if self.toolButtonStyle() == _BESIDE else self._words_width()
+        more = self._arrow if self.toolButtonStyle() == _WITH_TEXT else self._words_width()
         return super().sizeHint() + QSize(more, 0)
 
     def minimumSizeHint(self) -> QSize:
@@ -45,12 +45,12 @@ class FoldingButton(QToolButton):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Fold or unfold."""
         super().resizeEvent(event)
-        self.setToolButtonStyle(_BESIDE if self.width() >= self.sizeHint().width() else _ALONE)
+        self.setToolButtonStyle(_WITH_TEXT if self.width() >= self.sizeHint().width() else _ICON_ONLY)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """The arrow stands at the end, in the colour of text, whatever colour the words have."""
         side = self._arrow
-        if self.toolButtonStyle() != _BESIDE or not side:
+        if self.toolButtonStyle() != _WITH_TEXT or not side:
             super().paintEvent(event)
             return
         whole, ground = QStyleOptionToolButton(), QStyleOptionToolButton()
@@ -75,7 +75,7 @@ class FoldingButton(QToolButton):
         # Qt has a space on each side of the words (QToolButton::sizeHint).
         letters = self.fontMetrics()
         words = letters.size(Qt.TextFlag.TextShowMnemonic, self.text()).width() + 2 * letters.horizontalAdvance(" ")
-        return words + _BETWEEN + self._arrow
+        return words + _ICON_GAP + self._arrow
 
     @property
     def _arrow(self) -> int:

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from ui.look.rows import RowRole
-from ui.look.sentences import plain_tip
+from ui.look.sentences import plain_tooltip
 
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundRow:
+class ResultRow:
     """What a row looks like and says. What it stands for is added by those who search."""
 
     text: str
@@ -33,24 +33,24 @@ class FoundRow:
     """It is in use already."""
 
 
-class FoundRows(QAbstractListModel):
+class ResultModel(QAbstractListModel):
     """Only what is choosable can be selected."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._rows: Sequence[FoundRow] = ()
+        self._rows: Sequence[ResultRow] = ()
 
-    def show_rows(self, rows: Sequence[FoundRow]) -> None:
+    def show_rows(self, rows: Sequence[ResultRow]) -> None:
         """These, in this order."""
         self.beginResetModel()
         self._rows = rows
         self.endResetModel()
 
-    def row(self, number: int) -> FoundRow:
+    def row(self, number: int) -> ResultRow:
         """One row."""
         return self._rows[number]
 
-    def place_of(self, row: FoundRow | None) -> int:
+    def place_of(self, row: ResultRow | None) -> int:
         """Where the like of this one stands now, or -1."""
         return next((at for at, each in enumerate(self._rows) if each == row), -1)
 
@@ -74,7 +74,7 @@ class FoundRows(QAbstractListModel):
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         """What a row says and looks like."""
-        return _said(self._rows[index.row()], role) if index.isValid() else None
+        return _row_data(self._rows[index.row()], role) if index.isValid() else None
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         """Headings and remarks cannot be chosen."""
@@ -83,7 +83,7 @@ class FoundRows(QAbstractListModel):
         return Qt.ItemFlag.NoItemFlags
 
 
-def _said(row: FoundRow, role: int) -> object:
+def _row_data(row: ResultRow, role: int) -> object:
     lines = [each for each in (row.text, row.under) if each]
     match role:
         case Qt.ItemDataRole.DisplayRole:
@@ -91,16 +91,16 @@ def _said(row: FoundRow, role: int) -> object:
         case Qt.ItemDataRole.AccessibleTextRole:
             return row.spoken or ", ".join(lines)
         case Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(row.tip or "\n".join(lines))
+            return plain_tooltip(row.tip or "\n".join(lines))
         case _:
-            return _looked(row, role)
+            return _appearance_data(row, role)
 
 
-def _looked(row: FoundRow, role: int) -> object:
+def _appearance_data(row: ResultRow, role: int) -> object:
     match role:
         case RowRole.DETAIL:
             return row.detail
-        case RowRole.UNDER:
+        case RowRole.SUBTITLE:
             return row.under
         case RowRole.ICON:
             return row.icon

@@ -6,9 +6,9 @@ from math import isinf
 from PySide6.QtCore import QCoreApplication
 
 from desktop_agent.vocabulary.blocks import JsonObject
-from ui.look.visible_text import hidden_written
+from ui.look.visible_text import replace_hidden
 
-_LONGEST_NUMBER = 40
+_MAX_NUMBER_LENGTH = 40
 
 
 def _escaped(character: str) -> str:
@@ -18,17 +18,19 @@ def _escaped(character: str) -> str:
 def arguments_as_json(arguments: JsonObject) -> str:
     """Pretty JSON with hidden characters as JSON escapes: reading it back gives the same arguments."""
     plain = json.dumps(arguments, indent=2, ensure_ascii=False)
-    return hidden_written(plain, _escaped)
+    return replace_hidden(plain, _escaped)
 
 
 def arguments_from_json(text: str) -> tuple[JsonObject | None, str]:
     """The arguments written in `text`, or None and why not. Strict JSON: no NaN, no key twice, an object outside."""
     try:
-        value = json.loads(text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_once)
+        value = json.loads(
+            text, parse_constant=_reject_constant, parse_float=_parse_finite, object_pairs_hook=_unique_keys
+        )
     except json.JSONDecodeError as error:
         place = QCoreApplication.translate("Json", "Line {0}, column {1}: {2}")
-        return None, place.format(error.lineno, error.colno, _mistake(error))
-    except _Refused as refused:
+        return None, place.format(error.lineno, error.colno, _error_text(error))
+    except _InvalidJson as refused:
         return None, str(refused)
     except RecursionError:
         return None, QCoreApplication.translate("Json", "This is nested too deep. Take some levels out.")
@@ -39,11 +41,11 @@ def arguments_from_json(text: str) -> tuple[JsonObject | None, str]:
     return value, ""  # pyright: ignore[reportUnknownVariableType]  # JSON from a person; `validate` reads it next
 
 
-class _Refused(ValueError):
+class _InvalidJson(ValueError):
     """JSON to the library, and not to us; says why in the language of now."""
 
 
-def _mistake(error: json.JSONDecodeError) -> str:
+def _error_text(error: json.JSONDecodeError) -> str:
     """In words; the library's begin differently for each kind, and differ a little between versions of Python."""
     translate = QCoreApplication.translate
     if not error.doc.strip():
@@ -72,21 +74,21 @@ def _mistake(error: json.JSONDecodeError) -> str:
     return next(found, translate("Json", "This is no JSON. Compare it with the arguments as they were."))
 
 
-def _no_constant(name: str) -> None:
+def _reject_constant(name: str) -> None:
     words = QCoreApplication.translate("Json", "{0} is not JSON. Write a number, or null.")
-    raise _Refused(words.format(name))
+    raise _InvalidJson(words.format(name))
 
 
-def _finite(text: str) -> float:
+def _parse_finite(text: str) -> float:
     number = float(text)
     if isinf(number):
         words = QCoreApplication.translate("Json", "The number {0} is too large. Write a smaller one, or a text.")
-        raise _Refused(words.format(text[:_LONGEST_NUMBER]))
+        raise _InvalidJson(words.format(text[:_MAX_NUMBER_LENGTH]))
     return number
 
 
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     values = dict(pairs)
     if len(values) < len(pairs):
-        raise _Refused(QCoreApplication.translate("Json", "A name is written twice. Take one of the two out."))
+        raise _InvalidJson(QCoreApplication.translate("Json", "A name is written twice. Take one of the two out."))
     return values

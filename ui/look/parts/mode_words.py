@@ -10,7 +10,7 @@ from ui.look.theme import Theme
 
 
 @dataclass(frozen=True, slots=True)
-class ModeLook:
+class ModeAppearance:
     """An icon, and the colour of icon and words (#rrggbb)."""
 
     icon: str
@@ -29,7 +29,7 @@ def mode_title(mode: Mode) -> str:
     return words[mode.name]
 
 
-def mode_meaning(mode: Mode) -> str:
+def mode_description(mode: Mode) -> str:
     """What happens unasked while it holds."""
     words = {
         "deny": QCoreApplication.translate("Modes", "Nothing is changed"),
@@ -43,7 +43,7 @@ def mode_meaning(mode: Mode) -> str:
             "Modes", "{0}; its own rules allow some, forbid or ask more of others"
         ),
     }
-    return more.get((allows_more(mode), _holds_back(mode)), "{0}").format(words[mode.mutating])
+    return more.get((allows_more(mode), _restricts(mode)), "{0}").format(words[mode.mutating])
 
 
 def allows_more(mode: Mode) -> bool:
@@ -51,18 +51,18 @@ def allows_more(mode: Mode) -> bool:
     return any(rule.effect == RuleEffect.ALLOW for rule in mode.rules)
 
 
-def _holds_back(mode: Mode) -> bool:
+def _restricts(mode: Mode) -> bool:
     """Whether rules of its own deny calls, or have the person asked about them."""
     return any(rule.effect != RuleEffect.ALLOW for rule in mode.rules)
 
 
-def mode_look(mode: Mode, theme: Theme) -> ModeLook:
+def mode_appearance(mode: Mode, theme: Theme) -> ModeAppearance:
     """Green where nothing changes, plain where a person is asked, amber where files change, red where rules allow."""
     if allows_more(mode):
-        return ModeLook("warning", theme.danger)
+        return ModeAppearance("warning", theme.danger)
     looks = {
-        "deny": ModeLook("eye", theme.success),
-        "ask": ModeLook("check", theme.text),
-        "accept_edits": ModeLook("pencil", theme.warning),
+        "deny": ModeAppearance("eye", theme.success),
+        "ask": ModeAppearance("check", theme.text),
+        "accept_edits": ModeAppearance("pencil", theme.warning),
     }
     return looks[mode.mutating]

@@ -8,11 +8,11 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QVBoxLayout, QWi
 
 from ui.look.theme import SPACE_M
 
-_LEAST = 60
+_MIN_HEIGHT = 60
 """Pixels in which two lines of text are read."""
 
 
-class ScrolledColumn(QScrollArea):
+class ScrollColumn(QScrollArea):
     """On the ground of what it stands in, and never wider than that: its parts wrap, and nothing goes sideways."""
 
     def __init__(
@@ -29,7 +29,7 @@ class ScrolledColumn(QScrollArea):
         else it has the height that it is given.
         """
         super().__init__(parent)
-        self._most = most
+        self._max_height = most
         self._trailing = trailing
         if most is not None:
             self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
@@ -52,16 +52,16 @@ class ScrolledColumn(QScrollArea):
     def sizeHint(self) -> QSize:
         """As high as all parts are at the width that it has, as far as it may be so high."""
         hint = super().sizeHint()
-        if self._most is None:
+        if self._max_height is None:
             return hint
         column, width = self.column, max(self.width(), 1)
         wanted = column.heightForWidth(width) if column.hasHeightForWidth() else column.sizeHint().height()
-        return QSize(hint.width(), min(wanted, self._most()))
+        return QSize(hint.width(), min(wanted, self._max_height()))
 
     def minimumSizeHint(self) -> QSize:
         """One line of text is lower than Qt would have such an area."""
         hint = super().minimumSizeHint()
-        return hint if self._most is None else QSize(hint.width(), min(self.sizeHint().height(), _LEAST))
+        return hint if self._max_height is None else QSize(hint.width(), min(self.sizeHint().height(), _MIN_HEIGHT))
 
     def _keep_from_bar(self, _least: int, most: int) -> None:
         self.column.setContentsMargins(0, 0, self._trailing if most > 0 else 0, 0)

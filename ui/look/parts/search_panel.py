@@ -7,7 +7,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QListView, QVBoxLayout, QWidget
 
 from ui.look.controls import ClearableField, announce
-from ui.look.parts.found_rows import FoundRow, FoundRows
+from ui.look.parts.found_rows import ResultModel, ResultRow
 from ui.look.rows import RowDelegate
 from ui.look.theme import SPACE_XS, ThemeSource
 
@@ -16,17 +16,17 @@ class SearchPanel(QWidget):
     """The keyboard stays in the field: arrow keys walk the list, Enter chooses. `find` says what is found."""
 
     chosen = Signal(object)
-    """The FoundRow."""
-    narrowed = Signal()
+    """The ResultRow."""
+    results_changed = Signal()
     """Something else is found now."""
-    backed_out = Signal()
+    backspace_pressed = Signal()
     """Backspace in the empty field."""
 
-    def __init__(self, themes: ThemeSource, find: Callable[[str], Sequence[FoundRow]], name: str) -> None:
+    def __init__(self, themes: ThemeSource, find: Callable[[str], Sequence[ResultRow]], name: str) -> None:
         super().__init__()
         self._find = find
         self.field = ClearableField(themes)
-        self.rows = FoundRows(self)
+        self.rows = ResultModel(self)
         self._list = QListView()
         self._list.setModel(self.rows)
         self._list.setItemDelegate(RowDelegate(themes, self._list))
@@ -44,7 +44,7 @@ class SearchPanel(QWidget):
         self._list.clicked.connect(self.choose)
         self._list.activated.connect(self.choose)
 
-    def say_what_for(self, name: str, hint: str = "") -> None:
+    def set_label(self, name: str, hint: str = "") -> None:
         """What is searched here, and what the empty field shows where that is more."""
         self.field.setAccessibleName(name)
         self.field.setPlaceholderText(hint or name)
@@ -75,7 +75,7 @@ class SearchPanel(QWidget):
             case Qt.Key.Key_Return | Qt.Key.Key_Enter:
                 self.choose(self._list.currentIndex())
             case Qt.Key.Key_Backspace if not self.field.text():
-                self.backed_out.emit()
+                self.backspace_pressed.emit()
             case _:
                 return False
         return True
@@ -91,7 +91,7 @@ class SearchPanel(QWidget):
         self.rows.show_rows(self._find(typed))
         at = -1 if typed else self.rows.current
         self._go_to(at if at >= 0 else self.rows.next_choosable(-1, 1))
-        self.narrowed.emit()
+        self.results_changed.emit()
 
     def whole_height(self, most: int) -> int:
         """Return the pixels in which every row is seen without scrolling; where that is more than `most`, `most`."""

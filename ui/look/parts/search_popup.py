@@ -7,7 +7,7 @@ from PySide6.QtGui import QGuiApplication, QHideEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from ui.look.controls import IconButton, button, line
-from ui.look.parts.found_rows import FoundRow
+from ui.look.parts.found_rows import ResultRow
 from ui.look.parts.search_panel import SearchPanel
 from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
 
@@ -16,7 +16,7 @@ class SearchPopup(QFrame):
     """A search panel that is gone once something is chosen. `find` says what is found."""
 
     chosen = Signal(object)
-    """The FoundRow."""
+    """The ResultRow."""
     left = Signal(str)
     """It was closed without anything being chosen; what had been typed in it."""
     refresh_requested = Signal()
@@ -25,7 +25,7 @@ class SearchPopup(QFrame):
     def __init__(
         self,
         themes: ThemeSource,
-        find: Callable[[str], Sequence[FoundRow]],
+        find: Callable[[str], Sequence[ResultRow]],
         size: QSize,
         parent: QWidget,
         *,
@@ -49,9 +49,9 @@ class SearchPopup(QFrame):
         """What stands in the field."""
         return self.panel.field.text()
 
-    def say_what_for(self, name: str, hint: str = "") -> None:
+    def set_label(self, name: str, hint: str = "") -> None:
         """What is searched here, and what the empty field shows where that is more."""
-        self.panel.say_what_for(name, hint)
+        self.panel.set_label(name, hint)
 
     def fill(self) -> None:
         """Something else may be found now. What is marked stays marked; out of sight nothing is."""
@@ -80,7 +80,7 @@ class SearchPopup(QFrame):
         if not self._was_chosen:
             self.left.emit(self.typed)
 
-    def _choose(self, row: FoundRow) -> None:
+    def _choose(self, row: ResultRow) -> None:
         self._was_chosen = True
         self.hide()
         self.chosen.emit(row)

@@ -6,14 +6,14 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QSizePolicy, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.endpoints import Dialect
-from ui.look.controls import ChoiceBox, label
+from ui.look.controls import ComboBox, label
 from ui.look.theme import SPACE_XS
 
-_LINES = 3
-_SHORTEST, _LONGEST = 12, 24
+_MIRROR_LINES = 3
+_MIN_DIALECT_WIDTH, _MAX_DIALECT_WIDTH = 12, 24
 
 
-def web_address(typed: str) -> str | None:
+def complete_web_address(typed: str) -> str | None:
     """The address of a server as it was typed, completed; None if it is none.
 
     A bare host on this machine is nearly always plain HTTP; everything else speaks TLS.
@@ -42,7 +42,7 @@ def dialect_names() -> dict[Dialect, str]:
     }
 
 
-class DialectBox(ChoiceBox):
+class DialectBox(ComboBox):
     """What a server speaks."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -51,9 +51,9 @@ class DialectBox(ChoiceBox):
         self.setToolTip(self.tr("What the server speaks"))
         # A long name gets shorter before it makes the page wider than the window.
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.setMinimumContentsLength(_SHORTEST)
+        self.setMinimumContentsLength(_MIN_DIALECT_WIDTH)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setMaximumWidth(self.fontMetrics().horizontalAdvance("M") * _LONGEST)
+        self.setMaximumWidth(self.fontMetrics().horizontalAdvance("M") * _MAX_DIALECT_WIDTH)
         for dialect, name in dialect_names().items():
             self.addItem(name, dialect)
 
@@ -85,7 +85,7 @@ class ModelsField(QLineEdit):
         self.setText(", ".join(models))
 
 
-class MirrorsEdit(QWidget):
+class MirrorsField(QWidget):
     """Further addresses, one a line, and who gets the key."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -93,7 +93,7 @@ class MirrorsEdit(QWidget):
         self.editor = QPlainTextEdit(tabChangesFocus=True)
         self.editor.setAccessibleName(self.tr("Further addresses"))
         self.editor.setPlaceholderText("https://mirror.example/v1")
-        self.editor.setFixedHeight(self.editor.fontMetrics().lineSpacing() * _LINES + 5 * SPACE_XS)
+        self.editor.setFixedHeight(self.editor.fontMetrics().lineSpacing() * _MIRROR_LINES + 5 * SPACE_XS)
         words = self.tr(
             "Further addresses of the same service, one a line. They are asked when the first does not answer, and "
             "they get the same key."
@@ -114,7 +114,7 @@ class MirrorsEdit(QWidget):
         found: dict[str, None] = {}
         for line in self.editor.toPlainText().splitlines():
             if line.strip():
-                address = web_address(line)
+                address = complete_web_address(line)
                 if address is None:
                     return (), line.strip()
                 found[address] = None

@@ -10,7 +10,7 @@ from ui.look.parts.flow_rows import FlowRows
 from ui.look.theme import SPACE_S
 
 
-class WordsAndButtons(QWidget):
+class TextWithButtons(QWidget):
     """The buttons stand beside the words as long as they leave half of the width to them."""
 
     def __init__(self, words: QWidget, buttons: Iterable[QWidget]) -> None:

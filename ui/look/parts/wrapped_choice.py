@@ -30,7 +30,7 @@ class WrappedChoice(QWidget):
     def event(self, event: QEvent) -> bool:
         """Another look, another height of the button."""
         if event.type() in {QEvent.Type.LayoutRequest, QEvent.Type.Show}:
-            self._level()
+            self._align_first_line()
         return super().event(event)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
@@ -39,7 +39,7 @@ class WrappedChoice(QWidget):
             self._choice.setFocus(Qt.FocusReason.MouseFocusReason)
             self._choice.click()
 
-    def _level(self) -> None:
+    def _align_first_line(self) -> None:
         """The first line stands beside the middle of the button."""
         above = max(self._choice.sizeHint().height() - self._words.fontMetrics().height(), 0) // 2
         self._words.setContentsMargins(0, above, 0, above)

@@ -3,23 +3,23 @@
 from PySide6.QtCore import QMimeData
 from PySide6.QtWidgets import QPlainTextEdit
 
-from ui.look.written.order import in_written_order, without_order_marks
+from ui.look.written.order import in_logical_order, strip_bidi_marks
 
 
-class WrittenText(QPlainTextEdit):
+class LogicalOrderText(QPlainTextEdit):
     """What is copied or dragged out of it has no marks of the order."""
 
     @property
     def text(self) -> str:
         """What stands there, without marks."""
-        return without_order_marks(self.toPlainText())
+        return strip_bidi_marks(self.toPlainText())
 
-    def show_in_order(self, text: str) -> None:
+    def set_text(self, text: str) -> None:
         """Show this."""
-        self.setPlainText(in_written_order(text))
+        self.setPlainText(in_logical_order(text))
 
     def createMimeDataFromSelection(self) -> QMimeData:
         """Qt's own, in plain text."""
         made = QMimeData()
-        made.setText(without_order_marks(self.textCursor().selection().toPlainText()))
+        made.setText(strip_bidi_marks(self.textCursor().selection().toPlainText()))
         return made

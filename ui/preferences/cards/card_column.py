@@ -6,7 +6,7 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
 
 from ui.look.theme import SPACE_S
-from ui.preferences.scrolling import bring_into_sight
+from ui.preferences.scrolling import scroll_into_view
 
 
 class Card(QFrame):
@@ -17,11 +17,11 @@ class Card(QFrame):
         self.setProperty("kind", "card")
         self._writing: tuple[QPushButton, ...] = ()
 
-    def writes_with(self, *buttons: QPushButton) -> None:
+    def set_edit_buttons(self, *buttons: QPushButton) -> None:
         """These begin to write something."""
         self._writing = buttons
 
-    def set_can_write(self, *, can: bool) -> None:
+    def set_can_edit(self, *, can: bool) -> None:
         """Whether they can."""
         words = QCoreApplication.translate("Cards", "Save or cancel what you are writing first")
         for each in self._writing:
@@ -29,7 +29,7 @@ class Card(QFrame):
             each.setToolTip("" if can else words)
 
 
-class CardColumn(QVBoxLayout):
+class CardList(QVBoxLayout):
     """What is being written stays, however the cards around it change, until it is closed."""
 
     def __init__(self) -> None:
@@ -37,44 +37,44 @@ class CardColumn(QVBoxLayout):
         self.setSpacing(SPACE_S)
         self._cards: Mapping[str, Card] = {}
         self._panel: QWidget | None = None
-        self._instead_of = ""
+        self._replaced_key = ""
 
     def show_cards(self, cards: Mapping[str, Card]) -> None:
         """These and no others, by what they are known by. Needs a widget that has this layout."""
         for gone in self._cards.values():
             if gone not in cards.values():
-                self._drop(gone)
+                self._remove_card(gone)
         self._cards = dict(cards)
         self._settle()
 
     def open(self, panel: QWidget, instead_of: str = "") -> None:
         """Write here, in the place of this card or under all of them."""
-        self._panel, self._instead_of = panel, instead_of
+        self._panel, self._replaced_key = panel, instead_of
         self._settle()
-        bring_into_sight(panel)
+        scroll_into_view(panel)
 
-    def stand_for(self, card: str) -> None:
+    def set_replaced_card(self, card: str) -> None:
         """What is being written stands in the place of this card from the next change on."""
-        self._instead_of = card
+        self._replaced_key = card
 
     def close(self) -> None:
         """Nothing is being written any more."""
         panel, self._panel = self._panel, None
         if panel is not None:
-            self._drop(panel)
+            self._remove_card(panel)
         self._settle()
 
     def _settle(self) -> None:
         place = 0
         for key, card in self._cards.items():
-            is_written = self._panel is not None and key == self._instead_of
+            is_written = self._panel is not None and key == self._replaced_key
             if self._panel is not None and is_written:
                 place = self._put(place, self._panel)
             place = self._put(place, card)
             card.setVisible(not is_written)
-            card.set_can_write(can=self._panel is None)
+            card.set_can_edit(can=self._panel is None)
         if self._panel is not None:
-            if self._instead_of not in self._cards:
+            if self._replaced_key not in self._cards:
                 self._put(place, self._panel)
             # What a layout shows later takes no focus now.
             self._panel.show()
@@ -84,7 +84,7 @@ class CardColumn(QVBoxLayout):
             self.insertWidget(place, widget)
         return place + 1
 
-    def _drop(self, widget: QWidget) -> None:
+    def _remove_card(self, widget: QWidget) -> None:
         self.removeWidget(widget)
         widget.hide()
         widget.deleteLater()

@@ -6,13 +6,13 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, Mode
 from ui.look.controls import button, label
 from ui.look.parts.flow_rows import FlowRows
-from ui.look.parts.mode_words import mode_meaning, mode_title
+from ui.look.parts.mode_words import mode_description, mode_title
 from ui.look.theme import SPACE_M, SPACE_S, SPACE_XS
-from ui.look.visible_text import with_hidden_shown
+from ui.look.visible_text import show_hidden
 from ui.preferences.cards.card_column import Card
-from ui.preferences.modes.mode_rules import rule_line
+from ui.preferences.modes.mode_rules import rule_row
 
-MOST_RULES = 8
+MAX_RULES = 8
 
 
 class ModeCard(Card):
@@ -28,7 +28,7 @@ class ModeCard(Card):
         self.setAccessibleName(self.tr("Mode {0}").format(title))
         head = QHBoxLayout()
         head.setSpacing(SPACE_S)
-        head.addWidget(label(with_hidden_shown(title), "strong", wrap=True), 1)
+        head.addWidget(label(show_hidden(title), "strong", wrap=True), 1)
         copy = button(self.tr("Copy"), self.copy_pressed.emit, name=self.tr("Copy {0}").format(title))
         writing = [copy]
         buttons = [copy]
@@ -37,17 +37,17 @@ class ModeCard(Card):
             remove = button(self.tr("Remove"), self.remove_pressed.emit, "danger", self.tr("Remove {0}").format(title))
             writing = [edit, copy]
             buttons = [edit, copy, remove]
-        self.writes_with(*writing)
+        self.set_edit_buttons(*writing)
         head.addWidget(FlowRows(buttons, trailing=True))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
         layout.setSpacing(SPACE_XS)
         layout.addLayout(head)
-        layout.addWidget(label(mode_meaning(mode), "muted", wrap=True))
+        layout.addWidget(label(mode_description(mode), "muted", wrap=True))
         if mode.addendum and mode not in BUILT_IN_MODES:
-            layout.addWidget(label(with_hidden_shown(" ".join(mode.addendum.split())[:300]), wrap=True))
-        for rule in mode.rules[:MOST_RULES]:
-            layout.addLayout(rule_line(rule))
-        hidden = len(mode.rules) - MOST_RULES
+            layout.addWidget(label(show_hidden(" ".join(mode.addendum.split())[:300]), wrap=True))
+        for rule in mode.rules[:MAX_RULES]:
+            layout.addLayout(rule_row(rule))
+        hidden = len(mode.rules) - MAX_RULES
         if hidden > 0:
             layout.addWidget(label(self.tr("And {0} more rules").format(hidden), "muted"))

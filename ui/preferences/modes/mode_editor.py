@@ -18,20 +18,22 @@ from ui.bridge.conduct.known_tools import ToolGroup
 from ui.look.parts.wrapped_choice import WrappedChoice
 from ui.look.theme import SPACE_M, SPACE_XS
 from ui.preferences.cards.card_editor import CardEditor
-from ui.preferences.checked_fields import CheckedForm
-from ui.preferences.modes.mode_rules import ModeRules
+from ui.preferences.checked_fields import ValidatedForm
+from ui.preferences.modes.mode_rules import RuleListEditor
 
-LONGEST_TITLE = 60
-LONGEST_NAME = 40
-LONGEST_INSTRUCTIONS = 20_000
+MAX_MODE_TITLE_LENGTH = 60
+MAX_MODE_NAME_LENGTH = 40
+MAX_INSTRUCTIONS_LENGTH = 20_000
 INSTRUCTION_LINES = 4
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
-_ODD = re.compile(r"[^a-z0-9]+")
+_NAME_SEPARATORS = re.compile(r"[^a-z0-9]+")
 
 
-def name_from(title: str, taken: Iterable[str] = ()) -> str:
+def unused_mode_name(title: str, taken: Iterable[str] = ()) -> str:
     """A short name that nobody has, made from a title."""
-    plain = _ODD.sub("-", title.lower()).strip("-0123456789")[: LONGEST_NAME - 3].strip("-") or "mode"
+    plain = (
+        _NAME_SEPARATORS.sub("-", title.lower()).strip("-0123456789")[: MAX_MODE_NAME_LENGTH - 3].strip("-") or "mode"
+    )
     names, number, name = frozenset(taken), 1, plain
     while name in names:
         number += 1
@@ -48,27 +50,27 @@ class ModeEditor(CardEditor):
         """`mode` is what it begins with. One whose name is not `taken` is changed; otherwise it is a copy."""
         super().__init__(parent)
         self._taken = frozenset(taken)
-        self.changes = "" if mode is None or mode.name in self._taken else mode.name
+        self.edited_name = "" if mode is None or mode.name in self._taken else mode.name
         """The name of the mode that it changes; "": it makes one."""
         self._title = QLineEdit()
         self._name = QLineEdit()
-        self._breadths = _Breadths(mode.mutating if mode is not None else "ask")
+        self._breadths = _UnaskedChoice(mode.mutating if mode is not None else "ask")
         self._instructions = QPlainTextEdit()
-        self._rules = ModeRules(mode.rules if mode is not None else (), tools)
-        self._form = CheckedForm()
+        self._rules = RuleListEditor(mode.rules if mode is not None else (), tools)
+        self._form = ValidatedForm()
         self._set_up()
         self._arrange()
         if mode is not None:
             self._title.setText(mode.title)
-            self._name.setText(name_from(mode.title, self._taken) if not self.changes else mode.name)
+            self._name.setText(unused_mode_name(mode.title, self._taken) if not self.edited_name else mode.name)
             self._instructions.setPlainText(mode.addendum)
 
-    def begin(self) -> None:
+    def start_editing(self) -> None:
         """The person wants to write."""
         self._title.setFocus()
         self._title.selectAll()
 
-    def show_taken(self, taken: Iterable[str]) -> None:
+    def set_taken_names(self, taken: Iterable[str]) -> None:
         """These names other modes have now."""
         self._taken = frozenset(taken)
 
@@ -78,12 +80,12 @@ class ModeEditor(CardEditor):
 
     def save(self) -> None:
         """Hand it on, or say what is missing."""
-        if self._form.find_wrong():
+        if self._form.show_errors():
             return
         values = {
             "name": self._name.text(),
             "title": self._title.text().strip(),
-            "mutating": self._breadths.chosen,
+            "mutating": self._breadths.selected,
             "addendum": self._instructions.toPlainText().strip(),
             "rules": self._rules.rules,
         }
@@ -94,36 +96,36 @@ class ModeEditor(CardEditor):
             return
         self.saved.emit(made)
 
-    def _wrong_title(self) -> str:
+    def _title_error(self) -> str:
         return "" if self._title.text().strip() else self.tr("A mode needs a name. Write one.")
 
-    def _wrong_name(self) -> str:
+    def _name_error(self) -> str:
         name = self._name.text()
         if not _NAME.fullmatch(name):
             return self.tr("A short name is made of small letters, digits and “-”, and begins with a letter.")
-        if not self.changes and name in self._taken:
+        if not self.edited_name and name in self._taken:
             return self.tr("Another mode has this short name. Choose another one.")
         return ""
 
-    def _wrong_instructions(self) -> str:
-        if len(self._instructions.toPlainText()) <= LONGEST_INSTRUCTIONS:
+    def _instructions_error(self) -> str:
+        if len(self._instructions.toPlainText()) <= MAX_INSTRUCTIONS_LENGTH:
             return ""
-        return self.tr("These are more than {0} characters. Shorten them.").format(f"{LONGEST_INSTRUCTIONS:,}")
+        return self.tr("These are more than {0} characters. Shorten them.").format(f"{MAX_INSTRUCTIONS_LENGTH:,}")
 
-    def _wrong_rules(self) -> str:
-        return self.tr("A rule is half written. Add it, or cancel it.") if self._rules.is_writing else ""
+    def _rules_error(self) -> str:
+        return self.tr("A rule is half written. Add it, or cancel it.") if self._rules.is_editing else ""
 
-    def _follow_title(self, title: str) -> None:
+    def _suggest_name(self, title: str) -> None:
         # Until the person writes a short name; it is what conversations and specialists remember a mode by.
-        if not self.changes and not self._name.isModified():
-            self._name.setText(name_from(title, self._taken))
+        if not self.edited_name and not self._name.isModified():
+            self._name.setText(unused_mode_name(title, self._taken))
 
     def _set_up(self) -> None:
-        self._title.setMaxLength(LONGEST_TITLE)
-        self._title.textEdited.connect(self._follow_title)
-        self._name.setMaxLength(LONGEST_NAME)
-        self._name.setReadOnly(bool(self.changes))
-        self._name.setEnabled(not self.changes)
+        self._title.setMaxLength(MAX_MODE_TITLE_LENGTH)
+        self._title.textEdited.connect(self._suggest_name)
+        self._name.setMaxLength(MAX_MODE_NAME_LENGTH)
+        self._name.setReadOnly(bool(self.edited_name))
+        self._name.setEnabled(not self.edited_name)
         self._instructions.setTabChangesFocus(True)
         self._instructions.setPlaceholderText(self.tr("Nothing"))
         lines = self._instructions.fontMetrics().lineSpacing() * INSTRUCTION_LINES
@@ -132,19 +134,19 @@ class ModeEditor(CardEditor):
     def _arrange(self) -> None:
         agent_says = self.tr("By it the agent and specialists name the mode. It stays as it is once the mode is made.")
         form = self._form
-        form.add(self.tr("Name"), self._title, self._wrong_title)
-        form.add(self.tr("Short name"), self._name, self._wrong_name, note=agent_says)
+        form.add(self.tr("Name"), self._title, self._title_error)
+        form.add(self.tr("Short name"), self._name, self._name_error, note=agent_says)
         form.add(self.tr("Calls that change something"), self._breadths)
         added = self.tr("Added to the instructions while the mode holds.")
-        form.add(self.tr("Instructions"), self._instructions, self._wrong_instructions, note=added)
+        form.add(self.tr("Instructions"), self._instructions, self._instructions_error, note=added)
         order = self.tr(
             "Deny goes over Ask, Ask over Allow. Rules of the conversation and of every folder hold besides."
         )
-        form.add(self.tr("Rules"), self._rules, self._wrong_rules, note=order)
+        form.add(self.tr("Rules"), self._rules, self._rules_error, note=order)
         self.lay_out(self.tr("Mode being written"), self._title, form)
 
 
-class _Breadths(QWidget):
+class _UnaskedChoice(QWidget):
     """What becomes of calls that change something and that no rule decides."""
 
     def __init__(self, chosen: Breadth) -> None:
@@ -165,6 +167,6 @@ class _Breadths(QWidget):
             layout.addWidget(WrappedChoice(choice, words[breadth]))
 
     @property
-    def chosen(self) -> Breadth:
+    def selected(self) -> Breadth:
         """The one that is marked."""
         return BREADTHS[self._group.checkedId()]

@@ -8,27 +8,27 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.conduct.rules import Rule
 from ui.bridge.conduct.known_tools import ToolGroup
-from ui.bridge.conduct.rule_words import rule_in_words
+from ui.bridge.conduct.rule_words import rule_sentence
 from ui.look.controls import button, label
 from ui.look.parts.flow_rows import FlowRows
-from ui.look.sentences import spoken
+from ui.look.sentences import translate_sentence
 from ui.look.theme import SPACE_S
-from ui.look.visible_text import with_hidden_shown
+from ui.look.visible_text import show_hidden
 from ui.preferences.modes.rule_editor import RuleEditor
-from ui.preferences.modes.rule_pattern import written
+from ui.preferences.modes.rule_pattern import format_pattern
 from ui.preferences.rules.effect_tag import effect_tag
 
 
-def rule_line(rule: Rule) -> QHBoxLayout:
+def rule_row(rule: Rule) -> QHBoxLayout:
     """What becomes of which calls, in one row."""
     row = QHBoxLayout()
     row.setSpacing(SPACE_S)
     row.addWidget(effect_tag(rule.effect), 0, Qt.AlignmentFlag.AlignVCenter)
-    row.addWidget(label(with_hidden_shown(spoken(rule_in_words(rule))), wrap=True), 1)
+    row.addWidget(label(show_hidden(translate_sentence(rule_sentence(rule))), wrap=True), 1)
     return row
 
 
-class ModeRules(QWidget):
+class RuleListEditor(QWidget):
     """`rules` as they stand; one that is half written is not among them."""
 
     changed = Signal()
@@ -40,7 +40,7 @@ class ModeRules(QWidget):
         self._editor: RuleEditor | None = None
         self._rows = QVBoxLayout()
         self._rows.setSpacing(SPACE_S)
-        self._add = button(self.tr("Add rule…"), lambda: self._edit(None))
+        self._add = button(self.tr("Add rule…"), lambda: self._open_editor(None))
         foot = QHBoxLayout()
         foot.addWidget(self._add)
         foot.addStretch(1)
@@ -52,7 +52,7 @@ class ModeRules(QWidget):
         self._lay_out()
 
     @property
-    def is_writing(self) -> bool:
+    def is_editing(self) -> bool:
         """Whether a rule is half written."""
         return self._editor is not None
 
@@ -62,7 +62,7 @@ class ModeRules(QWidget):
         if self._editor is not None:
             self._editor.show_tools(self._tools)
 
-    def _edit(self, rule: Rule | None) -> None:
+    def _open_editor(self, rule: Rule | None) -> None:
         place = self.rules.index(rule) if rule is not None else len(self.rules)
         self._lay_out(without=place)
         self._editor = RuleEditor(rule, self._tools)
@@ -70,7 +70,7 @@ class ModeRules(QWidget):
         self._editor.cancelled.connect(self._close)
         self._rows.insertWidget(place, self._editor)
         self._editor.show()
-        self._editor.begin()
+        self._editor.start_editing()
         self.setFocusProxy(self._editor)
         self._add.setEnabled(False)
         self.changed.emit()
@@ -104,13 +104,13 @@ class ModeRules(QWidget):
                 row.show()
 
     def _row(self, rule: Rule) -> QWidget:
-        words = with_hidden_shown(spoken(rule_in_words(rule)))
-        line = rule_line(rule)
+        words = show_hidden(translate_sentence(rule_sentence(rule)))
+        line = rule_row(rule)
         remove = self.tr("Remove the rule: {0}").format(words)
         buttons = [button(self.tr("Remove"), partial(self._remove, rule), "danger", remove)]
-        if written(rule.pattern) is not None:
+        if format_pattern(rule.pattern) is not None:
             change = self.tr("Change the rule: {0}").format(words)
-            buttons.insert(0, button(self.tr("Change"), partial(self._edit, rule), name=change))
+            buttons.insert(0, button(self.tr("Change"), partial(self._open_editor, rule), name=change))
         line.addWidget(FlowRows(buttons, trailing=True))
         row = QWidget()
         line.setContentsMargins(0, 0, 0, 0)

@@ -7,14 +7,14 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, Mode
-from desktop_agent.vocabulary.preferences import MOST_MODES
+from desktop_agent.vocabulary.preferences import MAX_MODES
 from ui.bridge.conduct.known_tools import ToolGroup
 from ui.look.controls import announce, button, label
 from ui.look.parts.mode_words import mode_title
 from ui.look.theme import SPACE_M, SPACE_S
-from ui.preferences.cards.card_column import CardColumn
+from ui.preferences.cards.card_column import CardList
 from ui.preferences.modes.mode_card import ModeCard
-from ui.preferences.modes.mode_editor import LONGEST_TITLE, ModeEditor
+from ui.preferences.modes.mode_editor import MAX_MODE_TITLE_LENGTH, ModeEditor
 
 
 class ModesForm(QWidget):
@@ -28,14 +28,16 @@ class ModesForm(QWidget):
         self._modes: tuple[Mode, ...] = ()
         self._tools: tuple[ToolGroup, ...] = ()
         self._editor: ModeEditor | None = None
-        self._undo = _UndoLine()
-        self._none = label(
+        self._undo = _UndoBar()
+        self._empty_note = label(
             self.tr("You have no mode of your own yet. Copy one of those above, or add one."), "muted", wrap=True
         )
-        self._cards = CardColumn()
+        self._cards = CardList()
         self._fixed = [ModeCard(each) for each in BUILT_IN_MODES]
         self._add = button(self.tr("Add mode…"), lambda: self._write(None))
-        self._full = label(self.tr("There can be {0} modes. Remove one first.").format(MOST_MODES), "muted", wrap=True)
+        self._limit_note = label(
+            self.tr("There can be {0} modes. Remove one first.").format(MAX_MODES), "muted", wrap=True
+        )
         self._arrange()
         self._lay_out()
 
@@ -45,7 +47,7 @@ class ModesForm(QWidget):
             self._modes = tuple(modes)
             self._lay_out()
             if self._editor is not None:
-                self._editor.show_taken(self._taken(self._editor.changes))
+                self._editor.set_taken_names(self._taken(self._editor.edited_name))
 
     def show_tools(self, groups: Sequence[ToolGroup]) -> None:
         """The tools that rules can be about."""
@@ -59,10 +61,10 @@ class ModesForm(QWidget):
 
     def copy(self, mode: Mode) -> None:
         """Write a new one that begins as this one is, if there is room for one more."""
-        if len(self._modes) >= MOST_MODES:
-            announce(self, self._full.text())
+        if len(self._modes) >= MAX_MODES:
+            announce(self, self._limit_note.text())
             return
-        title = self.tr("{0} (copy)").format(mode_title(mode))[:LONGEST_TITLE]
+        title = self.tr("{0} (copy)").format(mode_title(mode))[:MAX_MODE_TITLE_LENGTH]
         self._write(mode.model_copy(update={"title": title}))
 
     def _write(self, before: Mode | None, changes: str = "") -> None:
@@ -74,7 +76,7 @@ class ModesForm(QWidget):
         self._editor.cancelled.connect(self._close)
         self._cards.open(self._editor, changes)
         self._offer()
-        self._editor.begin()
+        self._editor.start_editing()
 
     def _taken(self, but: str) -> frozenset[str]:
         """The names that a mode cannot have."""
@@ -82,19 +84,19 @@ class ModesForm(QWidget):
 
     def _put(self, made: Mode) -> None:
         names = [each.name for each in self._modes]
-        if made.name not in names and len(names) >= MOST_MODES:
+        if made.name not in names and len(names) >= MAX_MODES:
             # Others came while this one was written.
-            announce(self, self._full.text())
+            announce(self, self._limit_note.text())
             return
         place = names.index(made.name) if made.name in names else len(names)
-        self._drop_editor()
+        self._close_editor()
         self._say((*self._modes[:place], made, *self._modes[place + 1 :]))
 
     def _remove(self, place: int) -> None:
         gone = self._modes[place]
         self._say((*self._modes[:place], *self._modes[place + 1 :]))
         words = self.tr("The mode “{0}” is removed. Where it held, less happens unasked now.").format(gone.title)
-        self._undo.offer(words, partial(self._put_back, place, gone))
+        self._undo.show_undo(words, partial(self._put_back, place, gone))
 
     def _put_back(self, place: int, gone: Mode) -> None:
         self._say((*self._modes[:place], gone, *self._modes[place:]))
@@ -105,14 +107,14 @@ class ModesForm(QWidget):
         self._lay_out()
         self.changed.emit(modes)
         if self._editor is not None:
-            self._editor.show_taken(self._taken(self._editor.changes))
+            self._editor.set_taken_names(self._taken(self._editor.edited_name))
         (self._editor or self._add).setFocus()
 
     def _close(self) -> None:
-        self._drop_editor()
+        self._close_editor()
         self._add.setFocus()
 
-    def _drop_editor(self) -> None:
+    def _close_editor(self) -> None:
         self._editor = None
         self._cards.close()
         self._offer()
@@ -129,12 +131,12 @@ class ModesForm(QWidget):
 
     def _offer(self) -> None:
         """What can be begun now."""
-        is_full, is_writing = len(self._modes) >= MOST_MODES, self._editor is not None
+        is_full, is_writing = len(self._modes) >= MAX_MODES, self._editor is not None
         self._add.setEnabled(not is_full and not is_writing)
-        self._full.setVisible(is_full)
-        self._none.setVisible(not self._modes and not is_writing)
+        self._limit_note.setVisible(is_full)
+        self._empty_note.setVisible(not self._modes and not is_writing)
         for each in self._fixed:
-            each.set_can_write(can=not is_writing)
+            each.set_can_edit(can=not is_writing)
 
     def _arrange(self) -> None:
         words = self.tr(
@@ -144,7 +146,7 @@ class ModesForm(QWidget):
         foot = QHBoxLayout()
         foot.setSpacing(SPACE_S)
         foot.addWidget(self._add)
-        foot.addWidget(self._full, 1)
+        foot.addWidget(self._limit_note, 1)
         foot.addStretch(0)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -158,14 +160,14 @@ class ModesForm(QWidget):
             fixed.addWidget(card)
         layout.addLayout(fixed)
         layout.addWidget(label(self.tr("Your own"), "strong"))
-        layout.addWidget(self._none)
+        layout.addWidget(self._empty_note)
         layout.addLayout(self._cards)
         layout.addWidget(self._undo)
         layout.addLayout(foot)
         layout.addStretch(1)
 
 
-class _UndoLine(QFrame):
+class _UndoBar(QFrame):
     """What was done last, until something else is done."""
 
     def __init__(self) -> None:
@@ -180,7 +182,7 @@ class _UndoLine(QFrame):
         row.addWidget(button(self.tr("Undo"), self._take_back))
         self.hide()
 
-    def offer(self, words: str, undo: Callable[[], object]) -> None:
+    def show_undo(self, words: str, undo: Callable[[], object]) -> None:
         """Say it, and offer to take it back."""
         self._words.setText(words)
         self._undo = undo

@@ -9,27 +9,27 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QVBoxLayout, QWidg
 from desktop_agent.vocabulary.conduct.rules import CommandPattern, Pattern, Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.messages import new_id
 from ui.bridge.conduct.known_tools import ToolGroup
-from ui.bridge.conduct.rule_words import rule_in_words
-from ui.look.controls import ChoiceBox, announce, button, label, set_kind
+from ui.bridge.conduct.rule_words import rule_sentence
+from ui.look.controls import ComboBox, announce, button, label, set_style_property
 from ui.look.parts.flow_rows import FlowRows
-from ui.look.sentences import spoken
+from ui.look.sentences import translate_sentence
 from ui.look.theme import SPACE_M, SPACE_S
-from ui.look.visible_text import with_hidden_shown
+from ui.look.visible_text import show_hidden
 from ui.preferences.modes.rule_pattern import (
-    KINDS,
-    Kind,
-    kind_example,
-    kind_words,
-    pattern_of,
-    settled,
-    written,
+    PATTERN_KINDS,
+    PatternKind,
+    format_pattern,
+    parse_pattern,
+    pattern_example,
+    pattern_kind_name,
+    resolve_links,
 )
-from ui.preferences.rules.effect_tag import effect_words
+from ui.preferences.rules.effect_tag import effect_name
 from ui.preferences.tool_menu import ToolMenu
 
 EFFECTS = (RuleEffect.DENY, RuleEffect.ASK, RuleEffect.ALLOW)
 _PATTERN_WIDTH = 160
-A_MODE = "a mode"
+MODE_ORIGIN = "a mode"
 """Who makes these rules, in the words of verdicts."""
 
 
@@ -42,11 +42,11 @@ class RuleEditor(QFrame):
     def __init__(self, before: Rule | None, tools: Sequence[ToolGroup], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._before = before
-        self._effect = ChoiceBox()
+        self._effect = ComboBox()
         self._tools = ToolMenu()
-        self._about = ChoiceBox()
+        self._about = ComboBox()
         self._pattern = QLineEdit()
-        self._words = label(wrap=True)
+        self._preview = label(wrap=True)
         self._problem = label(kind="error", wrap=True)
         self._add = button(self.tr("Add rule") if before is None else self.tr("Change rule"), self._save, "primary")
         self.setFocusProxy(self._effect)
@@ -62,7 +62,7 @@ class RuleEditor(QFrame):
         self._pattern.returnPressed.connect(self._save)
         self._look()
 
-    def begin(self) -> None:
+    def start_editing(self) -> None:
         """The person wants to write."""
         self._effect.setFocus()
 
@@ -78,15 +78,15 @@ class RuleEditor(QFrame):
             super().keyPressEvent(event)
 
     @property
-    def _kind(self) -> Kind:
-        return KINDS[max(0, self._about.currentIndex())]
+    def _kind(self) -> PatternKind:
+        return PATTERN_KINDS[max(0, self._about.currentIndex())]
 
     def _rule(self) -> Rule | str:
         """The rule as it stands, or what is wrong."""
-        pattern = pattern_of(self._kind, self._pattern.text())
+        pattern = parse_pattern(self._kind, self._pattern.text())
         if isinstance(pattern, str):
             return pattern
-        tool = self._named_tool()
+        tool = self._tool_name()
         if not tool:
             return self.tr(
                 "The server of this tool does not run now, so it cannot be told what would be allowed. "
@@ -94,9 +94,9 @@ class RuleEditor(QFrame):
             )
         return self._made(tool, pattern)
 
-    def _named_tool(self) -> str:
+    def _tool_name(self) -> str:
         """Who denies or asks means the name, whatever the tool becomes; who allows means the tool as it is."""
-        known = self._tools.known
+        known = self._tools.known_tool
         is_allowed = EFFECTS[self._effect.currentIndex()] is RuleEffect.ALLOW
         return known.identity if is_allowed and known is not None else self._tools.tool
 
@@ -104,11 +104,11 @@ class RuleEditor(QFrame):
         effect = EFFECTS[self._effect.currentIndex()]
         before = self._before
         if before is None:
-            return Rule(effect=effect, tool=tool, pattern=pattern, scope=RuleScope.ALWAYS, origin=A_MODE)
+            return Rule(effect=effect, tool=tool, pattern=pattern, scope=RuleScope.ALWAYS, origin=MODE_ORIGIN)
         # What is not shown here stands, unless it was said of another tool, or to hold back what is now allowed.
         widens = effect is RuleEffect.ALLOW and before.effect is not effect
-        also = before.also if _bare(tool) == _bare(before.tool) and not widens else ()
-        pattern = pattern if widens else _in_the_same_folder(pattern, before.pattern)
+        also = before.also if _base_name(tool) == _base_name(before.tool) and not widens else ()
+        pattern = pattern if widens else _keep_folder(pattern, before.pattern)
         changes = {"id": new_id(), "effect": effect, "tool": tool, "also": also, "pattern": pattern}
         return before.model_copy(update=changes)
 
@@ -117,42 +117,42 @@ class RuleEditor(QFrame):
         rule = self._rule()
         wants_text = self._kind != "any"
         self._pattern.setVisible(wants_text)
-        self._pattern.setPlaceholderText(kind_example(self._kind))
+        self._pattern.setPlaceholderText(pattern_example(self._kind))
         is_wrong = isinstance(rule, str) and bool(self._pattern.text().strip() or not wants_text)
-        self._say_wrong(rule if isinstance(rule, str) and is_wrong else "")
-        self._words.setVisible(isinstance(rule, Rule))
+        self._show_error(rule if isinstance(rule, str) and is_wrong else "")
+        self._preview.setVisible(isinstance(rule, Rule))
         if isinstance(rule, Rule):
-            words = with_hidden_shown(spoken(rule_in_words(rule)))
-            self._words.setText(self.tr("{0}: {1}").format(effect_words(rule.effect), words))
-            set_kind(self._words, "kind", "warning" if rule.effect is RuleEffect.ALLOW else "strong")
+            words = show_hidden(translate_sentence(rule_sentence(rule)))
+            self._preview.setText(self.tr("{0}: {1}").format(effect_name(rule.effect), words))
+            set_style_property(self._preview, "kind", "warning" if rule.effect is RuleEffect.ALLOW else "strong")
 
-    def _say_wrong(self, words: str) -> None:
+    def _show_error(self, words: str) -> None:
         if words and words != self._problem.text():
             announce(self, words)
         self._problem.setText(words)
         self._problem.setVisible(bool(words))
-        set_kind(self._pattern, "invalid", "true" if words else "false")
+        set_style_property(self._pattern, "invalid", "true" if words else "false")
 
     def _save(self) -> None:
         rule = self._rule()
         if isinstance(rule, str):
-            self._say_wrong(rule)
+            self._show_error(rule)
             self._pattern.setFocus()
         else:
-            self.saved.emit(rule.model_copy(update={"pattern": settled(rule.pattern)}))
+            self.saved.emit(rule.model_copy(update={"pattern": resolve_links(rule.pattern)}))
 
     def _show_rule(self, rule: Rule) -> None:
-        kind, text = written(rule.pattern) or ("any", "")
+        kind, text = format_pattern(rule.pattern) or ("any", "")
         self._effect.setCurrentIndex(EFFECTS.index(rule.effect))
-        self._tools.choose(_bare(rule.tool))
-        self._about.setCurrentIndex(KINDS.index(kind))
+        self._tools.set_tool(_base_name(rule.tool))
+        self._about.setCurrentIndex(PATTERN_KINDS.index(kind))
         self._pattern.setText(text)
 
     def _fill(self) -> None:
         for effect in EFFECTS:
-            self._effect.addItem(effect_words(effect))
-        for kind in KINDS:
-            self._about.addItem(kind_words(kind))
+            self._effect.addItem(effect_name(effect))
+        for kind in PATTERN_KINDS:
+            self._about.addItem(pattern_kind_name(kind))
         for widget, name in (
             (self._effect, self.tr("What becomes of the calls")),
             (self._tools, self.tr("Tool")),
@@ -176,18 +176,18 @@ class RuleEditor(QFrame):
         self._pattern.setMinimumWidth(_PATTERN_WIDTH)
         layout.addWidget(FlowRows((self._effect, self._tools), wide=self._tools))
         layout.addWidget(FlowRows((self._about, self._pattern), wide=self._pattern))
-        layout.addWidget(self._words)
+        layout.addWidget(self._preview)
         layout.addWidget(self._problem)
         layout.addLayout(foot)
 
 
-def _in_the_same_folder(pattern: Pattern | None, before: Pattern | None) -> Pattern | None:
+def _keep_folder(pattern: Pattern | None, before: Pattern | None) -> Pattern | None:
     """Commands in the folder in which commands were before."""
     if not isinstance(pattern, CommandPattern) or not isinstance(before, CommandPattern):
         return pattern
     return pattern.model_copy(update={"folder": before.folder})
 
 
-def _bare(tool: str) -> str:
+def _base_name(tool: str) -> str:
     """The name without what tells this version of the tool from others."""
     return tool.partition(" @ ")[0]

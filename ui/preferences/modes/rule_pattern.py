@@ -11,13 +11,13 @@ from PySide6.QtCore import QCoreApplication
 
 from desktop_agent.vocabulary.conduct.rules import CommandPattern, HostPattern, PathPattern, Pattern
 
-Kind = Literal["any", "path", "host", "begins", "exact"]
-KINDS: tuple[Kind, ...] = ("any", "path", "host", "begins", "exact")
-_DISK = re.compile(r"[A-Za-z]:")
+PatternKind = Literal["any", "path", "host", "begins", "exact"]
+PATTERN_KINDS: tuple[PatternKind, ...] = ("any", "path", "host", "begins", "exact")
+_DRIVE = re.compile(r"[A-Za-z]:")
 _HOST = re.compile(r"(\*\.)?([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]*[a-z0-9])?|[0-9a-f:]*:[0-9a-f:]+")
 
 
-def kind_words(kind: Kind) -> str:
+def pattern_kind_name(kind: PatternKind) -> str:
     """What a person chooses from."""
     words = {
         "any": QCoreApplication.translate("Modes", "With any arguments"),
@@ -29,13 +29,13 @@ def kind_words(kind: Kind) -> str:
     return words[kind]
 
 
-def kind_example(kind: Kind) -> str:
+def pattern_example(kind: PatternKind) -> str:
     """What stands in the empty field."""
     examples = {"path": str(Path.home()), "host": "*.example.org", "begins": "git status", "exact": "make test"}
     return examples.get(kind, "")
 
 
-def written(pattern: Pattern | None) -> tuple[Kind, str] | None:
+def format_pattern(pattern: Pattern | None) -> tuple[PatternKind, str] | None:
     """As a person would write it; None for what is not written here."""
     match pattern:
         case None:
@@ -50,35 +50,35 @@ def written(pattern: Pattern | None) -> tuple[Kind, str] | None:
             return None
 
 
-def pattern_of(kind: Kind, text: str) -> Pattern | str | None:
+def parse_pattern(kind: PatternKind, text: str) -> Pattern | str | None:
     """The pattern; None for any arguments; a string says what is wrong with what was written."""
     text = text.strip()
     match kind:
         case "any":
             return None
         case "path":
-            return _path(text)
+            return _parse_path(text)
         case "host":
-            return _host(text)
+            return _parse_host(text)
         case "begins" | "exact":
-            return _command(text, exact=kind == "exact")
+            return _parse_command(text, exact=kind == "exact")
 
 
-def settled(pattern: Pattern | None) -> Pattern | None:
+def resolve_links(pattern: Pattern | None) -> Pattern | None:
     """As calls name things: links followed, so that a rule about a link is about what it leads to."""
     if not isinstance(pattern, PathPattern):
         return pattern
     return PathPattern(prefix=os.path.realpath(pattern.prefix).replace("\\", "/"))
 
 
-def _path(text: str) -> PathPattern | str:
+def _parse_path(text: str) -> PathPattern | str:
     path = os.path.expanduser(text).replace("\\", "/")  # noqa: PTH111 - a text, with the slashes of any system
-    if not path.startswith("/") and not _DISK.match(path):
+    if not path.startswith("/") and not _DRIVE.match(path):
         return QCoreApplication.translate("Modes", "Write the whole path of the folder, from the disk on.")
     return PathPattern(prefix=os.path.normpath(path).replace("\\", "/"))
 
 
-def _host(text: str) -> HostPattern | str:
+def _parse_host(text: str) -> HostPattern | str:
     host = (urlsplit(text).hostname or "") if "://" in text else text.lower()
     try:
         host = host if host.isascii() else host.encode("idna").decode("ascii")
@@ -91,7 +91,7 @@ def _host(text: str) -> HostPattern | str:
     return HostPattern(host=host)
 
 
-def _command(text: str, *, exact: bool) -> CommandPattern | str:
+def _parse_command(text: str, *, exact: bool) -> CommandPattern | str:
     try:
         words = tuple(shlex.split(text))
     except ValueError:

@@ -15,15 +15,15 @@ from ui.look.parts.dates import exact_date
 from ui.look.parts.json_text import arguments_as_json
 from ui.look.rows import RowDelegate, RowRole
 from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
-from ui.look.visible_text import with_hidden_shown
-from ui.look.written.order import in_written_order, set_apart
-from ui.look.written.written_text import WrittenText
+from ui.look.visible_text import show_hidden
+from ui.look.written.order import in_logical_order, isolate
+from ui.look.written.written_text import LogicalOrderText
 
-_MOST_OF_A_LINE = 200
+_MAX_LINE_LENGTH = 200
 _DETAILS_HEIGHT = 180
 
 
-class DecisionsForm(QWidget):
+class AuditLogForm(QWidget):
     """One row for each call, newest first; the chosen one in full below."""
 
     more_requested = Signal()
@@ -39,7 +39,7 @@ class DecisionsForm(QWidget):
         self._list.setItemDelegate(RowDelegate(themes, self._list))
         self._list.setUniformItemSizes(True)
         self._list.currentRowChanged.connect(self._show_details)
-        self._details = WrittenText(readOnly=True, tabChangesFocus=True)
+        self._details = LogicalOrderText(readOnly=True, tabChangesFocus=True)
         self._details.setAccessibleName(self.tr("Details of the decision"))
         self._details.setProperty("kind", "code")
         self._details.setFixedHeight(_DETAILS_HEIGHT)
@@ -60,11 +60,11 @@ class DecisionsForm(QWidget):
         layout.addWidget(self._list, 1)
         layout.addWidget(self._details)
         layout.addLayout(foot)
-        themes.changed.connect(self._draw_again)
+        themes.changed.connect(self._redraw)
         self.show_entries((), is_all=True)
 
     @Slot()
-    def _draw_again(self) -> None:
+    def _redraw(self) -> None:
         self._show_details(self._list.currentRow())
 
     def show_entries(self, entries: Sequence[AuditEntry], *, is_all: bool) -> None:
@@ -74,9 +74,9 @@ class DecisionsForm(QWidget):
         blocker = QSignalBlocker(self._list)
         self._list.clear()
         for entry in self._entries:
-            item = QListWidgetItem(set_apart(self._title(entry)), self._list)
-            item.setData(RowRole.UNDER, self._story(entry))
-            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{self._title(entry)}. {self._story(entry)}")
+            item = QListWidgetItem(isolate(self._title(entry)), self._list)
+            item.setData(RowRole.SUBTITLE, self._summary(entry))
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{self._title(entry)}. {self._summary(entry)}")
         blocker.unblock()
         self._none.setVisible(not self._entries)
         for each in (self._list, self._details, self._export):
@@ -87,13 +87,13 @@ class DecisionsForm(QWidget):
     def _title(self, entry: AuditEntry) -> str:
         about = next((each for each in entry.input.values() if isinstance(each, str)), "")
         path = " → ".join((*entry.agent_path, entry.tool))
-        return with_hidden_shown(" ".join(f"{path}  {about}"[:_MOST_OF_A_LINE].split()))
+        return show_hidden(" ".join(f"{path}  {about}"[:_MAX_LINE_LENGTH].split()))
 
-    def _story(self, entry: AuditEntry) -> str:
+    def _summary(self, entry: AuditEntry) -> str:
         parts = [self._decision(entry)]
         if entry.outcome is not None and entry.state == "allowed":
             parts.append(self._outcome(entry.outcome))
-        parts += [exact_date(entry.at, now()), with_hidden_shown(entry.conversation_title[:_MOST_OF_A_LINE])]
+        parts += [exact_date(entry.at, now()), show_hidden(entry.conversation_title[:_MAX_LINE_LENGTH])]
         return " · ".join(parts)
 
     def _decision(self, entry: AuditEntry) -> str:
@@ -124,13 +124,13 @@ class DecisionsForm(QWidget):
             self._details.clear()
             return
         entry = self._entries[row]
-        lines = [set_apart(self._title(entry)), self._story(entry)]
+        lines = [isolate(self._title(entry)), self._summary(entry)]
         if entry.was_edited:
             lines.append(self.tr("You edited the arguments."))
-        lines += [with_hidden_shown(each) for each in (entry.reason, entry.message) if each]
+        lines += [show_hidden(each) for each in (entry.reason, entry.message) if each]
         self._details.setPlainText("\n".join([*lines, "", ""]))
         written = QTextCharFormat()
         written.setFont(mono_font(self._themes.theme, self._themes.zoom))
         end = QTextCursor(self._details.document())
         end.movePosition(QTextCursor.MoveOperation.End)
-        end.insertText(in_written_order(arguments_as_json(entry.input)), written)
+        end.insertText(in_logical_order(arguments_as_json(entry.input)), written)

@@ -6,30 +6,30 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.errors import Sentence
-from ui.look.controls import ChoiceBox, announce, button, label, set_kind
+from ui.look.controls import ComboBox, announce, button, label, set_style_property
 from ui.look.fonts import mono_font
 from ui.look.parts.flow_rows import FlowRows
 from ui.look.parts.json_text import arguments_from_json
-from ui.look.sentences import spoken
+from ui.look.sentences import translate_sentence
 from ui.look.theme import SPACE_S, ThemeSource
-from ui.look.visible_text import with_hidden_shown
+from ui.look.visible_text import show_hidden
 
-_WIDTH = 180
+_MIN_ARGUMENTS_WIDTH = 180
 """Pixels of the arguments, at least."""
 
 
-class DryRun(QWidget):
-    """`wanted` carries the tool's name and the arguments; answer with `show_judgement`."""
+class PermissionDryRun(QWidget):
+    """`wanted` carries the tool's name and the arguments; answer with `show_verdict`."""
 
-    wanted = Signal(str, object)
+    requested = Signal(str, object)
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
-        self._tools = ChoiceBox()
+        self._tools = ComboBox()
         self._tools.setAccessibleName(self.tr("Tool"))
         self._arguments = QLineEdit("{}")
-        self._arguments.setMinimumWidth(_WIDTH)
+        self._arguments.setMinimumWidth(_MIN_ARGUMENTS_WIDTH)
         self._arguments.setAccessibleName(self.tr("Arguments as JSON"))
         self._arguments.returnPressed.connect(self._ask)
         self._check = button(self.tr("Check"), self._ask)
@@ -59,21 +59,21 @@ class DryRun(QWidget):
         self._none.setVisible(not names)
         self._answer.setVisible(bool(names and self._answer.text()))
 
-    def show_judgement(self, sentence: Sentence) -> None:
+    def show_verdict(self, sentence: Sentence) -> None:
         """What would become of the call."""
-        self._say(with_hidden_shown(spoken(sentence)), "")
+        self._say(show_hidden(translate_sentence(sentence)), "")
 
     def _ask(self) -> None:
         arguments, problem = arguments_from_json(self._arguments.text())
         if arguments is None:
             self._say(problem, "error")
         elif self._tools.currentText():
-            self.wanted.emit(self._tools.currentText(), arguments)
+            self.requested.emit(self._tools.currentText(), arguments)
 
     def _say(self, words: str, kind: str) -> None:
         self._answer.setText(words)
         self._answer.show()
-        set_kind(self._answer, "kind", kind)
+        set_style_property(self._answer, "kind", kind)
         announce(self._answer, words)
 
     def _dress(self) -> None:

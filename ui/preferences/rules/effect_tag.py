@@ -8,14 +8,14 @@ from PySide6.QtWidgets import QLabel
 from desktop_agent.vocabulary.conduct.rules import RuleEffect
 from ui.look.controls import label
 
-_TAGS: dict[RuleEffect, Literal["safe", "caution", "risk"]] = {
+_EFFECT_TAGS: dict[RuleEffect, Literal["safe", "caution", "risk"]] = {
     RuleEffect.ALLOW: "safe",
     RuleEffect.ASK: "caution",
     RuleEffect.DENY: "risk",
 }
 
 
-def effect_words(effect: RuleEffect) -> str:
+def effect_name(effect: RuleEffect) -> str:
     """Allow, Ask or Deny."""
     words = {
         RuleEffect.ALLOW: QCoreApplication.translate("Rules", "Allow"),
@@ -27,6 +27,6 @@ def effect_words(effect: RuleEffect) -> str:
 
 def effect_tag(effect: RuleEffect) -> QLabel:
     """A label with that word."""
-    tag = label(effect_words(effect))
-    tag.setProperty("tag", _TAGS[effect])
+    tag = label(effect_name(effect))
+    tag.setProperty("tag", _EFFECT_TAGS[effect])
     return tag

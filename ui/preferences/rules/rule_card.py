@@ -5,12 +5,12 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.conduct.rules import RuleScope
 from desktop_agent.vocabulary.messages import now
-from ui.bridge.calls.rules import ShownRule
+from ui.bridge.calls.rules import RuleSummary
 from ui.look.controls import button, label
 from ui.look.parts.dates import exact_date
-from ui.look.sentences import spoken
+from ui.look.sentences import translate_sentence
 from ui.look.theme import SPACE_M, SPACE_S, SPACE_XS
-from ui.look.visible_text import with_hidden_shown
+from ui.look.visible_text import show_hidden
 from ui.preferences.rules.effect_tag import effect_tag
 
 
@@ -19,10 +19,10 @@ class RuleCard(QFrame):
 
     revoked = Signal()
 
-    def __init__(self, rule: ShownRule, parent: QWidget | None = None) -> None:
+    def __init__(self, rule: RuleSummary, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("kind", "card")
-        words = with_hidden_shown(spoken(rule.words))
+        words = show_hidden(translate_sentence(rule.words))
         revoke = button(self.tr("Revoke"), self.revoked.emit, "danger", self.tr("Revoke the rule: {0}").format(words))
         head = QHBoxLayout()
         head.setSpacing(SPACE_S)
@@ -36,17 +36,17 @@ class RuleCard(QFrame):
         layout.addWidget(label(self._where(rule), "muted", wrap=True))
         layout.addWidget(label(self._history(rule), "muted", wrap=True))
 
-    def _where(self, rule: ShownRule) -> str:
+    def _where(self, rule: RuleSummary) -> str:
         match rule.scope:
             case RuleScope.ALWAYS:
                 return self.tr("Everywhere")
             case RuleScope.WORKSPACE:
-                return self.tr("Only in the folder {0}").format(with_hidden_shown(rule.place))
+                return self.tr("Only in the folder {0}").format(show_hidden(rule.place))
             case RuleScope.CONVERSATION:
                 return self.tr("Only in one conversation")
 
-    def _history(self, rule: ShownRule) -> str:
-        origin = self.tr("you") if rule.origin == "you" else with_hidden_shown(rule.origin)
+    def _history(self, rule: RuleSummary) -> str:
+        origin = self.tr("you") if rule.origin == "you" else show_hidden(rule.origin)
         today = now()
         parts = [self.tr("Made by {0}, {1}").format(origin, exact_date(rule.created_at, today))]
         if rule.last_used_at is None:

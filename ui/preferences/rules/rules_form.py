@@ -7,17 +7,17 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.errors import Sentence
-from ui.bridge.calls.rules import ShownRule
+from ui.bridge.calls.rules import RuleSummary
 from ui.look.controls import label
 from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
-from ui.preferences.rules.dry_run import DryRun
+from ui.preferences.rules.dry_run import PermissionDryRun
 from ui.preferences.rules.rule_card import RuleCard
 
-MOST_CARDS = 200
+MAX_CARDS = 200
 
 
 class RulesForm(QWidget):
-    """Asks for changes; whoever makes them answers with `show_rules`, `show_tools` and `show_judgement`."""
+    """Asks for changes; whoever makes them answers with `show_rules`, `show_tools` and `show_verdict`."""
 
     revoke_requested = Signal(str)
     judgement_requested = Signal(str, object)
@@ -25,7 +25,7 @@ class RulesForm(QWidget):
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._rules: tuple[ShownRule, ...] = ()
+        self._rules: tuple[RuleSummary, ...] = ()
         self._none = label(
             self.tr("No rules stand. Make one with Always allow… when a call is asked about."), "muted", wrap=True
         )
@@ -33,8 +33,8 @@ class RulesForm(QWidget):
         self._more.hide()
         self._cards = QVBoxLayout()
         self._cards.setSpacing(SPACE_S)
-        self._dry_run = DryRun(themes)
-        self._dry_run.wanted.connect(self.judgement_requested)
+        self._dry_run = PermissionDryRun(themes)
+        self._dry_run.requested.connect(self.judgement_requested)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_M)
@@ -51,7 +51,7 @@ class RulesForm(QWidget):
         layout.addWidget(self._more)
         layout.addStretch(1)
 
-    def show_rules(self, rules: Sequence[ShownRule]) -> None:
+    def show_rules(self, rules: Sequence[RuleSummary]) -> None:
         """These stand now."""
         if tuple(rules) == self._rules:
             return
@@ -61,11 +61,11 @@ class RulesForm(QWidget):
             if widget is not None:
                 widget.hide()
                 widget.deleteLater()
-        for rule in self._rules[:MOST_CARDS]:
+        for rule in self._rules[:MAX_CARDS]:
             card = RuleCard(rule)
             card.revoked.connect(partial(self.revoke_requested.emit, rule.rule_id))
             self._cards.addWidget(card)
-        hidden = len(self._rules) - MOST_CARDS
+        hidden = len(self._rules) - MAX_CARDS
         self._none.setVisible(not self._rules)
         self._more.setText(self.tr("And {0} older rules").format(hidden))
         self._more.setVisible(hidden > 0)
@@ -74,6 +74,6 @@ class RulesForm(QWidget):
         """The tools of the conversation that is open."""
         self._dry_run.show_tools(names)
 
-    def show_judgement(self, sentence: Sentence) -> None:
+    def show_verdict(self, sentence: Sentence) -> None:
         """What would become of the call that was asked about."""
-        self._dry_run.show_judgement(sentence)
+        self._dry_run.show_verdict(sentence)

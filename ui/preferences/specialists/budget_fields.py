@@ -7,19 +7,19 @@ from PySide6.QtWidgets import QDoubleSpinBox, QSpinBox, QWidget
 
 from desktop_agent.vocabulary.conduct.limits import Limits
 from desktop_agent.vocabulary.conduct.specialists import Specialist
-from ui.preferences.checked_fields import CheckedForm
+from ui.preferences.checked_fields import ValidatedForm
 
-MOST_TOKENS = 2_000_000_000
-MOST_COST = 1_000_000.0
-MOST_MINUTES = 24 * 60.0
-MOST_TURNS = 100_000
+MAX_TOKENS = 2_000_000_000
+MAX_COST = 1_000_000.0
+MAX_MINUTES = 24 * 60.0
+MAX_TURNS = 100_000
 _TOKEN_STEP = 10_000
 
 
 class BudgetFields:
     """Its share of what is left to whoever calls it, and bounds of its own; 0 is none."""
 
-    def __init__(self, form: CheckedForm, parent: QWidget) -> None:
+    def __init__(self, form: ValidatedForm, parent: QWidget) -> None:
         self._share = QSpinBox(parent)
         self._tokens = QSpinBox(parent)
         self._cost = QDoubleSpinBox(parent)
@@ -36,7 +36,7 @@ class BudgetFields:
         form.add(QCoreApplication.translate("Budget", "Longest time"), self._minutes, note=time)
         form.add(QCoreApplication.translate("Budget", "Most turns"), self._turns)
 
-    def show(self, specialist: Specialist) -> None:
+    def show_budget(self, specialist: Specialist) -> None:
         """As it is."""
         limits = specialist.limits
         self._share.setValue(round(specialist.share * 100))
@@ -70,17 +70,17 @@ class BudgetFields:
         self._share.setRange(1, 100)
         self._share.setValue(50)
         self._share.setSuffix(" %")
-        self._tokens.setRange(0, MOST_TOKENS)
+        self._tokens.setRange(0, MAX_TOKENS)
         self._tokens.setSingleStep(_TOKEN_STEP)
         self._tokens.setGroupSeparatorShown(True)
         self._tokens.setSuffix(QCoreApplication.translate("Budget", " tokens for each call"))
-        self._cost.setRange(0, MOST_COST)
+        self._cost.setRange(0, MAX_COST)
         self._cost.setPrefix("$")
         self._cost.setSuffix(QCoreApplication.translate("Budget", " for each call"))
-        self._minutes.setRange(0, MOST_MINUTES)
+        self._minutes.setRange(0, MAX_MINUTES)
         self._minutes.setDecimals(1)
         self._minutes.setSuffix(QCoreApplication.translate("Budget", " minutes for each call"))
-        self._turns.setRange(1, MOST_TURNS)
+        self._turns.setRange(1, MAX_TURNS)
         self._turns.setValue(Limits().turns)
         self._turns.setSuffix(QCoreApplication.translate("Budget", " turns for each call"))
         for each in (self._tokens, self._cost, self._minutes):

@@ -7,12 +7,12 @@ from PySide6.QtGui import QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QComboBox, QLineEdit, QVBoxLayout, QWidget
 
 from ui.bridge.servers import ModelGroup
-from ui.look.controls import ChoiceBox
+from ui.look.controls import ComboBox
 from ui.look.theme import SPACE_XS
 
-_SAME, _OTHER = "", "\n"
+_CALLER_MODEL, _CUSTOM_MODEL = "", "\n"
 """Data of the two entries that name no model; no model is called so."""
-LETTERS = 22
+MIN_MODEL_CHARS = 22
 
 
 class ModelChoice(QWidget):
@@ -24,9 +24,9 @@ class ModelChoice(QWidget):
         super().__init__(parent)
         self._groups: tuple[ModelGroup, ...] = ()
         self._items = QStandardItemModel(self)
-        self.menu = ChoiceBox()
+        self.menu = ComboBox()
         self.menu.setModel(self._items)
-        self.menu.setMinimumContentsLength(LETTERS)
+        self.menu.setMinimumContentsLength(MIN_MODEL_CHARS)
         self.menu.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.menu.setAccessibleName(self.tr("Model"))
         self.other = QLineEdit()
@@ -47,14 +47,14 @@ class ModelChoice(QWidget):
     def model(self) -> str | None:
         """What is chosen."""
         chosen = str(self.menu.currentData())
-        return (self.other.text().strip() if chosen == _OTHER else chosen) or None
+        return (self.other.text().strip() if chosen == _CUSTOM_MODEL else chosen) or None
 
     @property
     def is_missing(self) -> bool:
         """Whether another one is wanted and not named."""
-        return self.menu.currentData() == _OTHER and not self.other.text().strip()
+        return self.menu.currentData() == _CUSTOM_MODEL and not self.other.text().strip()
 
-    def choose(self, model: str | None) -> None:
+    def set_model(self, model: str | None) -> None:
         """This one; one that no server listed stays, and says so."""
         self._fill(model)
 
@@ -63,13 +63,13 @@ class ModelChoice(QWidget):
         self._groups = tuple(groups)
         chosen = self.menu.currentData()
         self._fill(self.model)
-        if chosen == _OTHER:
-            self.menu.setCurrentIndex(self.menu.findData(_OTHER))
+        if chosen == _CUSTOM_MODEL:
+            self.menu.setCurrentIndex(self.menu.findData(_CUSTOM_MODEL))
 
     def _fill(self, model: str | None) -> None:
         with QSignalBlocker(self.menu):
             self._items.clear()
-            self._add(self.tr("Same as whoever calls it"), _SAME)
+            self._add(self.tr("Same as whoever calls it"), _CALLER_MODEL)
             for group in self._groups:
                 if group.models:
                     heading = QStandardItem(group.endpoint.title)
@@ -79,12 +79,12 @@ class ModelChoice(QWidget):
                     self._add(each.id, each.id)
             if model is not None and self.menu.findData(model) < 0:
                 self._add(self.tr("{0} (not listed)").format(model), model)
-            self._add(self.tr("Another model…"), _OTHER)
-            self.menu.setCurrentIndex(self.menu.findData(model or _SAME))
+            self._add(self.tr("Another model…"), _CUSTOM_MODEL)
+            self.menu.setCurrentIndex(self.menu.findData(model or _CALLER_MODEL))
         self._on_chosen()
 
     def _on_chosen(self) -> None:
-        is_other = self.menu.currentData() == _OTHER
+        is_other = self.menu.currentData() == _CUSTOM_MODEL
         self.other.setVisible(is_other)
         if is_other and self.menu.hasFocus():
             self.other.setFocus()

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from desktop_agent.vocabulary.conduct.specialists import Specialist
 from ui.look.controls import ElidedLabel, button, label
 from ui.look.parts.flow_rows import FlowRows
-from ui.look.sentences import dollars, short_number
+from ui.look.sentences import format_count, format_dollars
 from ui.look.theme import SPACE_M, SPACE_S
 from ui.preferences.cards.card_column import Card
 
@@ -27,7 +27,7 @@ class SpecialistCard(Card):
         title.setProperty("kind", "strong")
         head.addWidget(title, 1)
         edit = button(self.tr("Edit"), self.edit_pressed.emit, name=self.tr("Edit {0}").format(name))
-        self.writes_with(edit)
+        self.set_edit_buttons(edit)
         gone = self.tr("Remove {0}").format(name)
         remove = button(self.tr("Remove"), self.remove_pressed.emit, "danger", gone)
         head.addWidget(FlowRows((edit, remove), trailing=True))
@@ -36,18 +36,18 @@ class SpecialistCard(Card):
         layout.setSpacing(SPACE_S)
         layout.addLayout(head)
         layout.addWidget(label(specialist.description, wrap=True))
-        layout.addWidget(label(self._facts(specialist), "muted", wrap=True))
+        layout.addWidget(label(self._details(specialist), "muted", wrap=True))
 
-    def _facts(self, specialist: Specialist) -> str:
+    def _details(self, specialist: Specialist) -> str:
         tools = ", ".join(specialist.tools) or self.tr("none")
         facts = [self.tr("Tools: {0}").format(tools)]
         if specialist.model:
             facts.append(self.tr("Model: {0}").format(specialist.model))
         facts.append(self.tr("Budget: {0} %").format(round(specialist.share * 100)))
         if specialist.limits.tokens:
-            facts.append(self.tr("At most {0} tokens").format(short_number(specialist.limits.tokens)))
+            facts.append(self.tr("At most {0} tokens").format(format_count(specialist.limits.tokens)))
         if specialist.limits.cost:
-            facts.append(self.tr("At most {0}").format(dollars(specialist.limits.cost)))
+            facts.append(self.tr("At most {0}").format(format_dollars(specialist.limits.cost)))
         if specialist.limits.seconds:
             facts.append(self.tr("At most {0} minutes").format(f"{specialist.limits.seconds / 60:.3g}"))
         return " · ".join(facts)

@@ -11,13 +11,13 @@ from ui.bridge.servers import ModelGroup
 from ui.look.controls import announce, label
 from ui.look.theme import SPACE_M
 from ui.preferences.cards.card_editor import CardEditor
-from ui.preferences.checked_fields import CheckedForm
+from ui.preferences.checked_fields import ValidatedForm
 from ui.preferences.specialists.budget_fields import BudgetFields
 from ui.preferences.specialists.model_choice import ModelChoice
-from ui.preferences.specialists.tool_choice import ToolChoice
+from ui.preferences.specialists.tool_choice import ToolChecklist
 
 PROMPT_LINES = 5
-LONGEST_NAME = 64
+MAX_SPECIALIST_NAME_LENGTH = 64
 
 
 class SpecialistEditor(CardEditor):
@@ -31,8 +31,8 @@ class SpecialistEditor(CardEditor):
         self._description = QLineEdit()
         self._prompt = QPlainTextEdit()
         self._model = ModelChoice()
-        self._tools = ToolChoice()
-        self._form = CheckedForm()
+        self._tools = ToolChecklist()
+        self._form = ValidatedForm()
         self._problem = label(kind="error", wrap=True)
         self._set_up()
         self._arrange()
@@ -40,7 +40,7 @@ class SpecialistEditor(CardEditor):
         if specialist is not None:
             self._fill(specialist)
 
-    def begin(self) -> None:
+    def start_editing(self) -> None:
         """The person wants to write."""
         self._name.setFocus()
 
@@ -55,7 +55,7 @@ class SpecialistEditor(CardEditor):
 
     def save(self) -> None:
         """Hand it on, or say what is missing."""
-        if self._form.find_wrong():
+        if self._form.show_errors():
             return
         made = self._made()
         if made is not None:
@@ -66,7 +66,7 @@ class SpecialistEditor(CardEditor):
         self._problem.show()
         announce(self, words)
 
-    def _wrong_name(self) -> str:
+    def _name_error(self) -> str:
         name = self._name.text().strip()
         if not name.isascii() or not name.replace("-", "_").isidentifier() or name.startswith("-"):
             return self.tr("A name is made of letters, digits, “_” and “-”, and begins with a letter. Change it.")
@@ -74,17 +74,17 @@ class SpecialistEditor(CardEditor):
             return self.tr("Another specialist or tool has this name. Choose another one.")
         return ""
 
-    def _wrong_description(self) -> str:
+    def _description_error(self) -> str:
         if self._description.text().strip():
             return ""
         return self.tr("The agent reads the description to know whom to call. Write one.")
 
-    def _wrong_prompt(self) -> str:
+    def _prompt_error(self) -> str:
         if self._prompt.toPlainText().strip():
             return ""
         return self.tr("A specialist needs instructions. Write what it is and how it works.")
 
-    def _wrong_model(self) -> str:
+    def _model_error(self) -> str:
         return self.tr("Write the name of the model, or choose one of the list.") if self._model.is_missing else ""
 
     def _made(self) -> Specialist | None:
@@ -110,22 +110,22 @@ class SpecialistEditor(CardEditor):
         self._name.setText(specialist.name)
         self._description.setText(specialist.description)
         self._prompt.setPlainText(specialist.system_prompt)
-        self._model.choose(specialist.model)
-        self._tools.choose(specialist.tools)
-        self._budget.show(specialist)
+        self._model.set_model(specialist.model)
+        self._tools.set_tools(specialist.tools)
+        self._budget.show_budget(specialist)
 
     def _set_up(self) -> None:
-        self._name.setMaxLength(LONGEST_NAME)
+        self._name.setMaxLength(MAX_SPECIALIST_NAME_LENGTH)
         self._prompt.setTabChangesFocus(True)
         self._prompt.setFixedHeight(self._prompt.fontMetrics().lineSpacing() * PROMPT_LINES + SPACE_M)
         self._problem.hide()
 
     def _arrange(self) -> None:
         form = self._form
-        form.add(self.tr("Name"), self._name, self._wrong_name)
-        form.add(self.tr("Description"), self._description, self._wrong_description)
-        form.add(self.tr("Instructions"), self._prompt, self._wrong_prompt)
+        form.add(self.tr("Name"), self._name, self._name_error)
+        form.add(self.tr("Description"), self._description, self._description_error)
+        form.add(self.tr("Instructions"), self._prompt, self._prompt_error)
         server = self.tr("The server of the conversation answers, so it must be one of its models.")
-        form.add(self.tr("Model"), self._model, self._wrong_model, note=server)
+        form.add(self.tr("Model"), self._model, self._model_error, note=server)
         form.add(self.tr("Tools"), self._tools)
         self.lay_out(self.tr("Specialist being written"), self._name, form, self._problem)

@@ -11,12 +11,12 @@ from ui.bridge.conduct.known_tools import ToolGroup
 from ui.bridge.servers import ModelGroup
 from ui.look.controls import button, label
 from ui.look.theme import SPACE_M
-from ui.preferences.cards.card_column import CardColumn
+from ui.preferences.cards.card_column import CardList
 from ui.preferences.specialists.specialist_card import SpecialistCard
 from ui.preferences.specialists.specialist_editor import SpecialistEditor
 
 # Tools that the runtime adds by itself.
-RESERVED = ("ask_user", "change_mode")
+RESERVED_NAMES = ("ask_user", "change_mode")
 
 
 class SpecialistsForm(QWidget):
@@ -31,9 +31,9 @@ class SpecialistsForm(QWidget):
         self._tools: tuple[ToolGroup, ...] = ()
         self._models: tuple[ModelGroup, ...] = ()
         self._editor: SpecialistEditor | None = None
-        self._written = ""
-        self._none = label(self.tr("There is no specialist yet."), "muted")
-        self._cards = CardColumn()
+        self._edited_name = ""
+        self._empty_note = label(self.tr("There is no specialist yet."), "muted")
+        self._cards = CardList()
         self._add = button(self.tr("Add specialist…"), lambda: self.edit(None))
         words = self.tr(
             "A specialist is an agent that the agent may call like a tool. It never may do more than the agent that "
@@ -47,7 +47,7 @@ class SpecialistsForm(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_M)
         layout.addWidget(label(words, "muted", wrap=True))
-        layout.addWidget(self._none)
+        layout.addWidget(self._empty_note)
         layout.addLayout(self._cards)
         layout.addLayout(foot)
         layout.addStretch(1)
@@ -63,7 +63,7 @@ class SpecialistsForm(QWidget):
         """The tools to choose from."""
         self._tools = tuple(groups)
         if self._editor is not None:
-            self._editor.show_tools(self._tools, self._taken(self._written))
+            self._editor.show_tools(self._tools, self._taken(self._edited_name))
 
     def show_models(self, groups: Sequence[ModelGroup]) -> None:
         """The models to choose from."""
@@ -77,25 +77,25 @@ class SpecialistsForm(QWidget):
             self._editor.setFocus()
             return
         before = next((each for each in self._specialists if each.name == name), None)
-        self._written = before.name if before is not None else ""
-        self._editor = SpecialistEditor(before, self._taken(self._written))
-        self._editor.show_tools(self._tools, self._taken(self._written))
+        self._edited_name = before.name if before is not None else ""
+        self._editor = SpecialistEditor(before, self._taken(self._edited_name))
+        self._editor.show_tools(self._tools, self._taken(self._edited_name))
         self._editor.show_models(self._models)
-        self._editor.saved.connect(self._save)
+        self._editor.saved.connect(self._save_specialist)
         self._editor.cancelled.connect(self._close)
-        self._cards.open(self._editor, self._written)
+        self._cards.open(self._editor, self._edited_name)
         self._offer()
-        self._editor.begin()
+        self._editor.start_editing()
 
     def _taken(self, name: str) -> frozenset[str]:
         """The names that this one cannot have."""
         tools = (each.name for group in self._tools for each in group.tools)
-        return frozenset((*(each.name for each in self._specialists), *tools, *RESERVED)) - {name}
+        return frozenset((*(each.name for each in self._specialists), *tools, *RESERVED_NAMES)) - {name}
 
-    def _save(self, made: Specialist) -> None:
+    def _save_specialist(self, made: Specialist) -> None:
         names = [each.name for each in self._specialists]
-        place = names.index(self._written) if self._written in names else len(names)
-        self._drop_editor()
+        place = names.index(self._edited_name) if self._edited_name in names else len(names)
+        self._close_editor()
         self._say((*self._specialists[:place], made, *self._specialists[place + 1 :]))
 
     def _remove(self, name: str) -> None:
@@ -109,10 +109,10 @@ class SpecialistsForm(QWidget):
         (self._editor or self._add).setFocus()
 
     def _close(self) -> None:
-        self._drop_editor()
+        self._close_editor()
         self._add.setFocus()
 
-    def _drop_editor(self) -> None:
+    def _close_editor(self) -> None:
         self._editor = None
         self._cards.close()
         self._offer()
@@ -129,4 +129,4 @@ class SpecialistsForm(QWidget):
     def _offer(self) -> None:
         """What can be begun now."""
         self._add.setEnabled(self._editor is None)
-        self._none.setVisible(not self._specialists and self._editor is None)
+        self._empty_note.setVisible(not self._specialists and self._editor is None)

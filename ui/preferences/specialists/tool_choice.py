@@ -6,19 +6,19 @@ from functools import partial
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFrame, QLabel, QLineEdit, QScrollArea, QVBoxLayout, QWidget
 
-from ui.bridge.conduct.known_tools import KnownTool, ToolGroup
+from ui.bridge.conduct.known_tools import AvailableTool, ToolGroup
 from ui.look.controls import label
 from ui.look.parts.wrapped_choice import WrappedChoice
-from ui.look.sentences import plain_tip
+from ui.look.sentences import plain_tooltip
 from ui.look.theme import SPACE_S, SPACE_XS
 from ui.preferences.tool_menu import group_title
 
-LINES = 11
-MANY = 20
+VISIBLE_LINES = 11
+SEARCH_THRESHOLD = 20
 """So many tools, and there is a field to look for one."""
 
 
-class ToolChoice(QWidget):
+class ToolChecklist(QWidget):
     """`tools` are the names that are ticked. Those that are not known now stay in the list, and say so."""
 
     changed = Signal()
@@ -27,7 +27,7 @@ class ToolChoice(QWidget):
         super().__init__(parent)
         self._groups: tuple[ToolGroup, ...] = ()
         self._chosen: dict[str, None] = {}
-        self._typed: tuple[str, ...] = ()
+        self._initial: tuple[str, ...] = ()
         self._rows: list[tuple[QLabel, list[WrappedChoice]]] = []
         self._search = QLineEdit()
         self._search.setAccessibleName(self.tr("Find a tool"))
@@ -37,14 +37,14 @@ class ToolChoice(QWidget):
         self._scroll.setProperty("kind", "card")
         # Tab stops at what is in it.
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._scroll.setFixedHeight(self.fontMetrics().lineSpacing() * LINES)
+        self._scroll.setFixedHeight(self.fontMetrics().lineSpacing() * VISIBLE_LINES)
         self._count = label(kind="small", wrap=True)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_XS)
         for each in (self._search, self._scroll, self._count):
             layout.addWidget(each)
-        self._search.textChanged.connect(self._sift)
+        self._search.textChanged.connect(self._filter_rows)
         self._fill()
 
     @property
@@ -52,10 +52,10 @@ class ToolChoice(QWidget):
         """In the order in which they were chosen."""
         return tuple(self._chosen)
 
-    def choose(self, names: Sequence[str]) -> None:
+    def set_tools(self, names: Sequence[str]) -> None:
         """These, and no others."""
         self._chosen = dict.fromkeys(names)
-        self._typed = tuple(self._chosen)
+        self._initial = tuple(self._chosen)
         self._fill()
 
     def show_tools(self, groups: Sequence[ToolGroup]) -> None:
@@ -74,15 +74,15 @@ class ToolChoice(QWidget):
         for group in self._groups:
             self._add(rows, group_title(group), [self._of_tool(each) for each in group.tools])
         # Also one that was just unticked: a slip of the hand is undone where it happened.
-        missing = [name for name in self._typed if name not in known]
+        missing = [name for name in self._initial if name not in known]
         if missing:
             self._add(rows, self.tr("Not here now; whoever calls it must have them"), list(map(self._box, missing)))
         rows.addStretch(1)
         self._scroll.setWidget(inside)
         inside.setAutoFillBackground(False)
         self._scroll.viewport().setAutoFillBackground(False)
-        self._search.setVisible(len(known) > MANY)
-        self._sift()
+        self._search.setVisible(len(known) > SEARCH_THRESHOLD)
+        self._filter_rows()
         self._say()
 
     def _add(self, rows: QVBoxLayout, title: str, choices: list[WrappedChoice]) -> None:
@@ -91,19 +91,19 @@ class ToolChoice(QWidget):
             rows.addWidget(each)
         self._rows.append((heading, choices))
 
-    def _of_tool(self, tool: KnownTool) -> WrappedChoice:
+    def _of_tool(self, tool: AvailableTool) -> WrappedChoice:
         words = self.tr("{0} – may change something").format(tool.name) if tool.changes else tool.name
         choice = self._box(tool.name, words)
-        choice.setToolTip(plain_tip(tool.description))
+        choice.setToolTip(plain_tooltip(tool.description))
         return choice
 
     def _box(self, name: str, words: str = "") -> WrappedChoice:
         box = QCheckBox()
         box.setChecked(name in self._chosen)
-        box.toggled.connect(partial(self._tick, name))
+        box.toggled.connect(partial(self._toggle_tool, name))
         return WrappedChoice(box, words or name)
 
-    def _tick(self, name: str, is_chosen: bool) -> None:  # noqa: FBT001  # a slot
+    def _toggle_tool(self, name: str, is_chosen: bool) -> None:  # noqa: FBT001  # a slot
         if is_chosen:
             self._chosen[name] = None
         else:
@@ -111,7 +111,7 @@ class ToolChoice(QWidget):
         self._say()
         self.changed.emit()
 
-    def _sift(self) -> None:
+    def _filter_rows(self) -> None:
         """Hide what is not looked for; a group with nothing left goes too."""
         sought = self._search.text().strip().lower()
         for heading, choices in self._rows:

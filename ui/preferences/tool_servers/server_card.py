@@ -7,25 +7,25 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.mcp.log import LogLine
+from desktop_agent.vocabulary.mcp.log import McpLogLine
 from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
-from desktop_agent.vocabulary.mcp.states import ServerState
+from desktop_agent.vocabulary.mcp.states import McpServerState
 from ui.look.controls import ElidedLabel, button, label
 from ui.look.parts.confirm_bar import ConfirmBar
 from ui.look.parts.flow_rows import FlowRows
-from ui.look.sentences import spoken
-from ui.look.state_line import State, StateLine
+from ui.look.sentences import translate_sentence
+from ui.look.state_line import Status, StatusLine
 from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
-from ui.look.visible_text import with_hidden_shown
+from ui.look.visible_text import show_hidden
 from ui.preferences.cards.card_column import Card
-from ui.preferences.scrolling import bring_into_sight
+from ui.preferences.scrolling import scroll_into_view
 from ui.preferences.tool_servers.log.log_pane import LogPane
 from ui.preferences.tool_servers.offered.tools_pane import ToolsPane
 from ui.preferences.tool_servers.sign_in_bar import SignInBar
-from ui.preferences.tool_servers.words import reached_by, state_in_words
+from ui.preferences.tool_servers.words import describe_connection, describe_state
 
 
-class ServerCard(Card):
+class McpServerCard(Card):
     """Every signal begins with the server's id."""
 
     changed = Signal(str, object)
@@ -43,30 +43,32 @@ class ServerCard(Card):
         super().__init__(parent)
         self._themes = themes
         self._server = server
-        self._title = with_hidden_shown(server.title)
-        self._shown_state: ServerState | None = None
+        self._title = show_hidden(server.title)
+        self._shown_state: McpServerState | None = None
         self._has_tested = False
         self.tools: ToolsPane | None = None
         self.log: LogPane | None = None
         self._on = QCheckBox(self.tr("On"))
-        self._state = StateLine(themes)
+        self._state = StatusLine(themes)
         self._where = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
-        self._facts = label(kind="muted", wrap=True)
+        self._details = label(kind="muted", wrap=True)
         self._problem = label(kind="error", wrap=True)
         self._test = button(
             self.tr("Test"), lambda: self.test_pressed.emit(server.id), name=self.tr("Test {0}").format(self._title)
         )
         self._tools_button = button(
-            self.tr("Show tools"), self._turn_tools, name=self.tr("Show the tools of {0}").format(self._title)
+            self.tr("Show tools"), self._toggle_tools, name=self.tr("Show the tools of {0}").format(self._title)
         )
         self._log_button = button(
-            self.tr("Show log"), self._turn_log, name=self.tr("Show the log of {0}").format(self._title)
+            self.tr("Show log"), self._toggle_log, name=self.tr("Show the log of {0}").format(self._title)
         )
         self._edit = button(
             self.tr("Edit"), lambda: self.edit_pressed.emit(server.id), name=self.tr("Edit {0}").format(self._title)
         )
-        self._remove = button(self.tr("Remove"), self._ask_removal, "danger", self.tr("Remove {0}").format(self._title))
-        self._removal = ConfirmBar(
+        self._remove = button(
+            self.tr("Remove"), self._confirm_removal, "danger", self.tr("Remove {0}").format(self._title)
+        )
+        self._confirm_bar = ConfirmBar(
             (self.tr("Keep"), self.tr("Keep {0}").format(self._title)),
             (self.tr("Remove"), self.tr("Really remove {0}").format(self._title)),
         )
@@ -94,21 +96,21 @@ class ServerCard(Card):
         """As it is set up now."""
         self._server = server
         self._on.setChecked(server.on)
-        self._where.show_text(reached_by(server))
-        facts = self._facts_of(server)
-        self._facts.setText(facts)
-        self._facts.setVisible(bool(facts))
+        self._where.show_text(describe_connection(server))
+        facts = self._details_of(server)
+        self._details.setText(facts)
+        self._details.setVisible(bool(facts))
         self._problem.hide()
         self.sign_in.setVisible(isinstance(server.connection, HttpConnection) and server.connection.sign_in)
         if self.tools is not None:
             self.tools.show_server(server)
 
-    def show_state(self, state: ServerState) -> None:
+    def show_state(self, state: McpServerState) -> None:
         """How it is now."""
         if state == self._shown_state:
             return
         self._shown_state = state
-        self._state.show_state(*state_in_words(state))
+        self._state.show_state(*describe_state(state))
         self._set_can_test(can=state.state != "starting")
         self.sign_in.show_state(state)
         if self.tools is not None:
@@ -119,22 +121,22 @@ class ServerCard(Card):
         self._problem.hide()
         self._set_can_test(can=False)
         words = self.tr("Starting it, and asking what it offers. If it is fetched first, this takes up to a minute…")
-        self._state.show_state(State.BUSY, words)
+        self._state.show_state(Status.BUSY, words)
         self._shown_state = None
 
-    def show_tested(self, state: ServerState) -> None:
+    def show_tested(self, state: McpServerState) -> None:
         """What came of it: its tools are shown, or what is wrong."""
         self.show_state(state)
-        if self.tools is None and state.why is None and (state.tools or state.state == "running"):
-            self._turn_tools()
+        if self.tools is None and state.reason is None and (state.tools or state.state == "running"):
+            self._toggle_tools()
 
     def show_problem(self, sentence: Sentence) -> None:
         """What the person wanted is not done."""
         self.show_server(self._server)
-        self._problem.setText(with_hidden_shown(spoken(sentence)))
+        self._problem.setText(show_hidden(translate_sentence(sentence)))
         self._problem.show()
 
-    def show_lines(self, lines: Sequence[LogLine], *, is_all: bool) -> None:
+    def show_lines(self, lines: Sequence[McpLogLine], *, is_all: bool) -> None:
         """Lines of the log that came, or all of them."""
         if self.log is not None:
             (self.log.show_lines if is_all else self.log.add_lines)(lines)
@@ -142,7 +144,7 @@ class ServerCard(Card):
     def close_log(self) -> None:
         """Another one is looked at."""
         if self.log is not None:
-            self._drop(self.log)
+            self._remove_pane(self.log)
             self.log = None
             self._log_button.setText(self.tr("Show log"))
 
@@ -155,9 +157,9 @@ class ServerCard(Card):
             if self._tools_button.hasFocus():
                 self._test.setFocus()
 
-    def _turn_tools(self) -> None:
+    def _toggle_tools(self) -> None:
         if self.tools is not None:
-            self._drop(self.tools)
+            self._remove_pane(self.tools)
             self.tools = None
             self._tools_button.setText(self.tr("Show tools"))
             return
@@ -166,34 +168,36 @@ class ServerCard(Card):
         if self._shown_state is not None:
             self.tools.show_state(self._shown_state)
         self._tools_button.setText(self.tr("Hide tools"))
-        self._layout.insertWidget(self._layout.indexOf(self._removal), self.tools)
+        self._layout.insertWidget(self._layout.indexOf(self._confirm_bar), self.tools)
         self.tools.show()
-        bring_into_sight(self.tools)
+        scroll_into_view(self.tools)
 
-    def _turn_log(self) -> None:
+    def _toggle_log(self) -> None:
         if self.log is not None:
             self.close_log()
             self.log_watched.emit("")
             return
         self.log = LogPane(self._themes, self._title)
         self._log_button.setText(self.tr("Hide log"))
-        self._layout.insertWidget(self._layout.indexOf(self._removal), self.log)
+        self._layout.insertWidget(self._layout.indexOf(self._confirm_bar), self.log)
         self.log.show()
-        bring_into_sight(self.log)
+        scroll_into_view(self.log)
         self.log_watched.emit(self._server.id)
 
-    def _drop(self, pane: QWidget) -> None:
+    def _remove_pane(self, pane: QWidget) -> None:
         self._layout.removeWidget(pane)
         pane.hide()
         pane.deleteLater()
 
-    def _ask_removal(self) -> None:
+    def _confirm_removal(self) -> None:
         self._remove.setEnabled(False)
-        self._removal.ask(self.tr("Remove “{0}”? Its secrets are deleted from the keyring too.").format(self._title))
-        bring_into_sight(self._removal)
+        self._confirm_bar.ask(
+            self.tr("Remove “{0}”? Its secrets are deleted from the keyring too.").format(self._title)
+        )
+        scroll_into_view(self._confirm_bar)
 
     def _keep(self) -> None:
-        self._removal.hide()
+        self._confirm_bar.hide()
         self._remove.setEnabled(True)
         self._remove.setFocus()
 
@@ -205,11 +209,11 @@ class ServerCard(Card):
 
         self.changed.emit(self._server.id, change)
 
-    def _facts_of(self, server: McpServer) -> str:
+    def _details_of(self, server: McpServer) -> str:
         facts: list[str] = []
         if server.trusted:
             facts.append(self.tr("What it says about its tools is believed"))
-        names = ", ".join(with_hidden_shown(each) for each in server.secret_names)
+        names = ", ".join(show_hidden(each) for each in server.secret_names)
         if names:
             is_program = isinstance(server.connection, StdioConnection)
             words = self.tr("Secret variables: {0}") if is_program else self.tr("Headers: {0}")
@@ -221,16 +225,16 @@ class ServerCard(Card):
         self._on.setAccessibleName(self.tr("Use {0}").format(self._title))
         self._on.clicked.connect(self._switch)
         self._where.setProperty("kind", "muted")
-        self._removal.confirmed.connect(partial(self.removed.emit, self._server.id))
-        self._removal.declined.connect(self._keep)
-        self.sign_in.wanted.connect(partial(self.sign_in_pressed.emit, self._server.id))
+        self._confirm_bar.confirmed.connect(partial(self.removed.emit, self._server.id))
+        self._confirm_bar.declined.connect(self._keep)
+        self.sign_in.sign_in_requested.connect(partial(self.sign_in_pressed.emit, self._server.id))
         self.sign_in.cancelled.connect(partial(self.sign_in_cancelled.emit, self._server.id))
         self.sign_in.sign_out_wanted.connect(partial(self.sign_out_pressed.emit, self._server.id))
         head = QHBoxLayout()
         head.setSpacing(SPACE_S)
         head.addWidget(label(self._title, "strong", wrap=True), 1)
         head.addWidget(self._on)
-        self.writes_with(self._edit)
+        self.set_edit_buttons(self._edit)
         row = QHBoxLayout()
         row.setSpacing(SPACE_S)
         row.addWidget(FlowRows((self._test, self._tools_button, self._log_button, self._edit)), 1)
@@ -238,7 +242,7 @@ class ServerCard(Card):
         self._layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
         self._layout.setSpacing(SPACE_S)
         self._layout.addLayout(head)
-        for each in (self._state, self._where, self._facts, self._problem, self.sign_in):
+        for each in (self._state, self._where, self._details, self._problem, self.sign_in):
             self._layout.addWidget(each)
         self._layout.addLayout(row)
-        self._layout.addWidget(self._removal)
+        self._layout.addWidget(self._confirm_bar)

@@ -4,16 +4,16 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from desktop_agent.vocabulary.mcp.states import ServerState
-from ui.look.controls import announce, button, set_kind
-from ui.look.state_line import State, StateLine
+from desktop_agent.vocabulary.mcp.states import McpServerState
+from ui.look.controls import announce, button, set_style_property
+from ui.look.state_line import Status, StatusLine
 from ui.look.theme import SPACE_S, ThemeSource
 
 
 class SignInBar(QWidget):
-    """Asks for it; whoever does it answers with `show_page` and `show_end`."""
+    """Asks for it; whoever does it answers with `show_page` and `show_result`."""
 
-    wanted = Signal()
+    sign_in_requested = Signal()
     cancelled = Signal()
     sign_out_wanted = Signal()
 
@@ -21,10 +21,10 @@ class SignInBar(QWidget):
         super().__init__(parent)
         self._page = ""
         self._is_waiting = False
-        self._state: ServerState | None = None
-        self._line = StateLine(themes)
-        self._in = button(self.tr("Sign in…"), self._begin, name=self.tr("Sign in to {0}").format(title))
-        self._in.setToolTip(self.tr("Opens a page of the server in your browser"))
+        self._state: McpServerState | None = None
+        self._line = StatusLine(themes)
+        self._sign_in_button = button(self.tr("Sign in…"), self._begin, name=self.tr("Sign in to {0}").format(title))
+        self._sign_in_button.setToolTip(self.tr("Opens a page of the server in your browser"))
         self._out = button(
             self.tr("Sign out"), self.sign_out_wanted.emit, name=self.tr("Sign out of {0}").format(title)
         )
@@ -32,7 +32,7 @@ class SignInBar(QWidget):
         self._copy = button(self.tr("Copy address"), self._copy_page, "link")
         row = QHBoxLayout()
         row.setSpacing(SPACE_S)
-        for each in (self._in, self._out, self._cancel, self._copy):
+        for each in (self._sign_in_button, self._out, self._cancel, self._copy):
             row.addWidget(each)
         row.addStretch(1)
         layout = QVBoxLayout(self)
@@ -42,7 +42,7 @@ class SignInBar(QWidget):
         layout.addLayout(row)
         self._offer()
 
-    def show_state(self, state: ServerState) -> None:
+    def show_state(self, state: McpServerState) -> None:
         """Whether there is something to sign in to, or out of."""
         self._state = state
         self._offer()
@@ -53,25 +53,25 @@ class SignInBar(QWidget):
         words = self.tr("Your browser opened a page of the server. Sign in there; this goes on by itself then.")
         if not is_open:
             words = self.tr("The browser could not be opened. Copy the address, and open it in a browser yourself.")
-        self._line.show_state(State.BUSY, words)
+        self._line.show_state(Status.BUSY, words)
         self._offer()
 
-    def show_end(self, problem: str) -> None:
+    def show_result(self, problem: str) -> None:
         """It is done, or why not."""
         self._is_waiting = False
         self._page = ""
         had_focus = self._cancel.hasFocus()
-        self._line.show_state(State.ERROR if problem else State.IDLE, problem)
+        self._line.show_state(Status.ERROR if problem else Status.IDLE, problem)
         self._offer()
         if had_focus:
-            (self._in if self._in.isVisible() else self._out).setFocus()
+            (self._sign_in_button if self._sign_in_button.isVisible() else self._out).setFocus()
 
     def _begin(self) -> None:
         self._is_waiting = True
-        self._line.show_state(State.BUSY, self.tr("Asking the server where to sign in. Your browser opens then…"))
+        self._line.show_state(Status.BUSY, self.tr("Asking the server where to sign in. Your browser opens then…"))
         self._offer()
         self._cancel.setFocus()
-        self.wanted.emit()
+        self.sign_in_requested.emit()
 
     def _copy_page(self) -> None:
         QGuiApplication.clipboard().setText(self._page)
@@ -80,11 +80,11 @@ class SignInBar(QWidget):
     def _offer(self) -> None:
         state = self._state.state if self._state is not None else "idle"
         is_in = self._state is not None and bool(self._state.is_signed_in) and state != "signed_out"
-        had_focus = self._in.hasFocus() or self._out.hasFocus()
-        self._in.setVisible(not self._is_waiting and not is_in and state not in {"off", "starting"})
-        set_kind(self._in, "kind", "primary" if state == "signed_out" else "")
+        had_focus = self._sign_in_button.hasFocus() or self._out.hasFocus()
+        self._sign_in_button.setVisible(not self._is_waiting and not is_in and state not in {"off", "starting"})
+        set_style_property(self._sign_in_button, "kind", "primary" if state == "signed_out" else "")
         self._out.setVisible(not self._is_waiting and is_in and state != "starting")
         self._cancel.setVisible(self._is_waiting)
         self._copy.setVisible(self._is_waiting and bool(self._page))
         if had_focus:
-            (self._out if is_in else self._in).setFocus()
+            (self._out if is_in else self._sign_in_button).setFocus()

@@ -11,14 +11,14 @@ from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
 from ui.look.controls import button, label
 from ui.look.parts.flow_rows import FlowRows
 from ui.look.theme import SPACE_M, ThemeSource
-from ui.preferences.cards.card_column import CardColumn
-from ui.preferences.tool_servers.editing.server_editor import Kind, ServerEditor
-from ui.preferences.tool_servers.server_card import ServerCard
+from ui.preferences.cards.card_column import CardList
+from ui.preferences.tool_servers.editing.server_editor import ServerEditor, ServerKind
+from ui.preferences.tool_servers.server_card import McpServerCard
 from ui.preferences.tool_servers.taking.import_panel import ImportPanel
 
 
-class ToolServersForm(QWidget):
-    """Asks for changes; whoever makes them answers with `show_servers`, `show_saved` or `show_failure`, and keeps the
+class McpServersForm(QWidget):
+    """Asks for changes; whoever makes them answers with `show_servers`, `show_saved` or `show_error`, and keeps the
     cards and the import up to date.
     """
 
@@ -36,7 +36,7 @@ class ToolServersForm(QWidget):
     states_wanted = Signal()
     """Cards were made: say how each server is."""
     held_wanted = Signal(str)
-    """A server is being written: say with `show_held` which of its secrets have a value."""
+    """A server is being written: say with `set_stored_secrets` which of its secrets have a value."""
     import_begun = Signal(object)
     """The ImportPanel that is open from now on."""
 
@@ -44,11 +44,11 @@ class ToolServersForm(QWidget):
         super().__init__(parent)
         self._themes = themes
         self._servers: tuple[McpServer, ...] = ()
-        self._cards: dict[str, ServerCard] = {}
+        self._cards: dict[str, McpServerCard] = {}
         self._editor: ServerEditor | None = None
         self._import: ImportPanel | None = None
-        self._logged = ""
-        self._none = label(
+        self._followed_id = ""
+        self._empty_note = label(
             self.tr(
                 "None is set up yet. Add a program of this machine or an address on the web, or import what another "
                 "program knows already."
@@ -56,15 +56,15 @@ class ToolServersForm(QWidget):
             "muted",
             wrap=True,
         )
-        self._column = CardColumn()
-        self._adding: tuple[QPushButton, ...] = (
+        self._column = CardList()
+        self._add_buttons: tuple[QPushButton, ...] = (
             button(self.tr("Add program…"), lambda: self.add("program")),
             button(self.tr("Add address…"), lambda: self.add("address")),
-            button(self.tr("Import…"), self.begin_import),
+            button(self.tr("Import…"), self.start_import),
         )
         self._arrange()
 
-    def card(self, server_id: str) -> ServerCard | None:
+    def card(self, server_id: str) -> McpServerCard | None:
         """The card of a server."""
         return self._cards.get(server_id)
 
@@ -75,39 +75,39 @@ class ToolServersForm(QWidget):
         for server in servers:
             card = before.get(server.id)
             is_same = card is not None and card.title == server.title
-            self._cards[server.id] = card = card if card is not None and is_same else self._made_card(server)
+            self._cards[server.id] = card = card if card is not None and is_same else self._create_card(server)
             card.show_server(server)
         if self._editor is not None:
             # A new one got its id when it was saved.
-            self._column.stand_for(self._editor.server_id)
+            self._column.set_replaced_card(self._editor.server_id)
         self._column.show_cards(self._cards)
-        if self._logged and self._logged not in self._cards:
+        if self._followed_id and self._followed_id not in self._cards:
             self._watch("")
-        self._none.setVisible(not servers and self._panel is None)
+        self._empty_note.setVisible(not servers and self._panel is None)
         if any(card is not before.get(server_id) for server_id, card in self._cards.items()):
             self.states_wanted.emit()
 
-    def add(self, kind: Kind) -> None:
+    def add(self, kind: ServerKind) -> None:
         """Write a new one."""
-        self._edit(kind, None)
+        self._open_editor(kind, None)
 
     def edit(self, server_id: str) -> None:
         """Write this one."""
         server = next((each for each in self._servers if each.id == server_id), None)
         if server is not None:
-            self._edit("program" if isinstance(server.connection, StdioConnection) else "address", server)
+            self._open_editor("program" if isinstance(server.connection, StdioConnection) else "address", server)
 
-    def begin_import(self) -> None:
+    def start_import(self) -> None:
         """Take over what other programs know."""
-        if self._is_writing():
+        if self._focus_open_panel():
             return
         self._import = ImportPanel()
         self._import.cancelled.connect(self._close)
         self._open(self._import)
-        self._import.begin()
+        self._import.start_editing()
         self.import_begun.emit(self._import)
 
-    def end_import(self) -> None:
+    def finish_import(self) -> None:
         """It is done."""
         if self._import is not None:
             self._close()
@@ -117,18 +117,18 @@ class ToolServersForm(QWidget):
         if self._editor is not None and self._editor.is_saving and self._is_edited(server_id):
             self._close()
 
-    def show_failure(self, server_id: str, sentence: Sentence) -> None:
+    def show_error(self, server_id: str, sentence: Sentence) -> None:
         """What the person wanted of this server is not done, and why."""
         card = self._cards.get(server_id)
         if self._editor is not None and self._editor.is_saving and self._is_edited(server_id):
-            self._editor.show_failure(sentence)
+            self._editor.show_error(sentence)
         elif card is not None:
             card.show_problem(sentence)
 
-    def show_held(self, server_id: str, names: Collection[str]) -> None:
+    def set_stored_secrets(self, server_id: str, names: Collection[str]) -> None:
         """Of this server these secrets have a value."""
         if self._editor is not None and self._is_edited(server_id):
-            self._editor.show_held(names)
+            self._editor.set_stored_secrets(names)
 
     def _is_edited(self, server_id: str) -> bool:
         return self._editor is not None and self._editor.server_id == server_id
@@ -137,67 +137,67 @@ class ToolServersForm(QWidget):
     def _panel(self) -> QWidget | None:
         return self._editor or self._import
 
-    def _is_writing(self) -> bool:
+    def _focus_open_panel(self) -> bool:
         """What is written already goes first, and the keys go there."""
         if self._panel is not None:
             self._panel.setFocus()
         return self._panel is not None
 
-    def _edit(self, kind: Kind, server: McpServer | None) -> None:
-        if self._is_writing():
+    def _open_editor(self, kind: ServerKind, server: McpServer | None) -> None:
+        if self._focus_open_panel():
             return
         taken = frozenset(each.id for each in self._servers)
         self._editor = ServerEditor(self._themes, kind, server, taken)
         self._editor.saved.connect(self.saved)
         self._editor.cancelled.connect(self._close)
         self._open(self._editor, server.id if server is not None else "")
-        self._editor.begin()
+        self._editor.start_editing()
         if server is not None and server.secret_names:
             self.held_wanted.emit(server.id)
 
     def _open(self, panel: QWidget, instead_of: str = "") -> None:
         self._column.open(panel, instead_of)
-        self._none.hide()
-        for each in self._adding:
+        self._empty_note.hide()
+        for each in self._add_buttons:
             each.setEnabled(False)
 
     def _close(self) -> None:
-        focus = self._adding[0]
+        focus = self._add_buttons[0]
         if self._panel is None:
             return
         if self._editor is not None:
             card = self._cards.get(self._editor.server_id)
             focus = card.edit_button if card is not None else focus
         else:
-            focus = self._adding[-1]
+            focus = self._add_buttons[-1]
         self._editor = self._import = None
         self._column.close()
-        for each in self._adding:
+        for each in self._add_buttons:
             each.setEnabled(True)
-        self._none.setVisible(not self._servers)
+        self._empty_note.setVisible(not self._servers)
         focus.setFocus()
 
-    def _made_card(self, server: McpServer) -> ServerCard:
-        card = ServerCard(self._themes, server)
+    def _create_card(self, server: McpServer) -> McpServerCard:
+        card = McpServerCard(self._themes, server)
         card.changed.connect(self.change_wanted)
         card.test_pressed.connect(self.test_requested)
         card.edit_pressed.connect(self.edit)
         card.removed.connect(self.removed)
-        card.log_watched.connect(partial(self._watch_log, server.id))
+        card.log_watched.connect(partial(self._follow_log_of, server.id))
         card.sign_in_pressed.connect(self.sign_in_requested)
         card.sign_in_cancelled.connect(self.sign_in_cancelled)
         card.sign_out_pressed.connect(self.sign_out_requested)
         return card
 
-    def _watch_log(self, card_id: str, server_id: str) -> None:
+    def _follow_log_of(self, card_id: str, server_id: str) -> None:
         """One log at a time."""
-        before = self._cards.get(self._logged)
-        if before is not None and self._logged != card_id:
+        before = self._cards.get(self._followed_id)
+        if before is not None and self._followed_id != card_id:
             before.close_log()
         self._watch(server_id)
 
     def _watch(self, server_id: str) -> None:
-        self._logged = server_id
+        self._followed_id = server_id
         self.log_watched.emit(server_id)
 
     def _arrange(self) -> None:
@@ -209,7 +209,7 @@ class ToolServersForm(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_M)
         layout.addWidget(label(words, "muted", wrap=True))
-        layout.addWidget(self._none)
+        layout.addWidget(self._empty_note)
         layout.addLayout(self._column)
-        layout.addWidget(FlowRows(self._adding))
+        layout.addWidget(FlowRows(self._add_buttons))
         layout.addStretch(1)

@@ -7,12 +7,12 @@ from PySide6.QtGui import QResizeEvent, QTextOption
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from ui.look.theme import SPACE_S
-from ui.look.visible_text import with_hidden_shown
+from ui.look.visible_text import show_hidden
 
 _FRAME = 2
 
 
-class WholeText(QPlainTextEdit):
+class ReadOnlyText(QPlainTextEdit):
     """As high as its text, up to `most_lines`; what is longer is scrolled. Hidden characters can be seen."""
 
     def __init__(self, text: str, name: str, most_lines: int = 6, parent: QWidget | None = None) -> None:
@@ -27,7 +27,7 @@ class WholeText(QPlainTextEdit):
 
     def show_text(self, text: str) -> None:
         """Another text."""
-        shown = with_hidden_shown(text)
+        shown = show_hidden(text)
         if shown != self.toPlainText():
             self.setPlainText(shown)
         self._fit()

@@ -7,11 +7,11 @@ from typing import Literal
 from PySide6.QtCore import QCoreApplication
 
 from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
-from desktop_agent.vocabulary.mcp.states import ServerState
+from desktop_agent.vocabulary.mcp.states import McpServerState
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
-from ui.look.sentences import spoken
-from ui.look.state_line import State
-from ui.look.visible_text import with_hidden_shown
+from ui.look.sentences import translate_sentence
+from ui.look.state_line import Status
+from ui.look.visible_text import show_hidden
 
 Tag = Literal["safe", "caution", "risk"]
 
@@ -20,68 +20,68 @@ def _tr(text: str) -> str:
     return QCoreApplication.translate("ToolServers", text)
 
 
-def state_in_words(state: ServerState) -> tuple[State, str]:
+def describe_state(state: McpServerState) -> tuple[Status, str]:
     """How it is, and what should be done about it."""
-    why = with_hidden_shown(spoken(state.why)) if state.why is not None else ""
+    why = show_hidden(translate_sentence(state.reason)) if state.reason is not None else ""
     match state.state:
         case "off":
-            return _off(state, why)
+            return _describe_off(state, why)
         case "idle":
-            return State.IDLE, _tr("Waits until a conversation needs it.")
+            return Status.IDLE, _tr("Waits until a conversation needs it.")
         case "starting":
-            return State.BUSY, _tr("Starting…")
+            return Status.BUSY, _tr("Starting…")
         case "running":
-            return State.OK, _running(state)
+            return Status.OK, _describe_running(state)
         case "failed":
-            return State.ERROR, f"{why or _tr('It could not be started.')}\n{_remedy(state)}"
+            return Status.ERROR, f"{why or _tr('It could not be started.')}\n{_describe_remedy(state)}"
         case "signed_out":
-            return State.NO_KEYRING, why or _tr("It wants you to sign in.")
+            return Status.NO_KEYRING, why or _tr("It wants you to sign in.")
 
 
-def _off(state: ServerState, why: str) -> tuple[State, str]:
+def _describe_off(state: McpServerState, why: str) -> tuple[Status, str]:
     """It may have been tried all the same."""
     if why:
-        return State.ERROR, _tr("Off. It was tried: {0}").format(why) + "\n" + _remedy(state)
+        return Status.ERROR, _tr("Off. It was tried: {0}").format(why) + "\n" + _describe_remedy(state)
     if state.tools:
-        return State.IDLE, _tr("Off. It was tried, and works") + " · " + tool_count(len(state.tools))
-    return State.IDLE, _tr("Off")
+        return Status.IDLE, _tr("Off. It was tried, and works") + " · " + describe_tool_count(len(state.tools))
+    return Status.IDLE, _tr("Off")
 
 
-def _remedy(state: ServerState) -> str:
+def _describe_remedy(state: McpServerState) -> str:
     if state.remedy is not None:
-        return with_hidden_shown(spoken(state.remedy))
+        return show_hidden(translate_sentence(state.remedy))
     return _tr("Look at its log, correct it with Edit, then press Test.")
 
 
-def _running(state: ServerState) -> str:
+def _describe_running(state: McpServerState) -> str:
     parts = [_tr("Running")]
     if state.protocol:
-        parts.append(_tr("protocol {0}").format(with_hidden_shown(state.protocol)))
-    parts.append(tool_count(len(state.tools)))
+        parts.append(_tr("protocol {0}").format(show_hidden(state.protocol)))
+    parts.append(describe_tool_count(len(state.tools)))
     return " · ".join(parts)
 
 
-def tool_count(count: int) -> str:
+def describe_tool_count(count: int) -> str:
     """How many tools it offers."""
     return _tr("1 tool") if count == 1 else _tr("{0} tools").format(count)
 
 
-def reached_by(server: McpServer) -> str:
+def describe_connection(server: McpServer) -> str:
     """The whole command line, or the address; hidden characters can be seen."""
     connection = server.connection
     if isinstance(connection, StdioConnection):
-        return with_hidden_shown(shlex.join((connection.command, *connection.args)))
-    return with_hidden_shown(connection.url)
+        return show_hidden(shlex.join((connection.command, *connection.args)))
+    return show_hidden(connection.url)
 
 
-def class_in_words(tool_class: ToolClass) -> tuple[str, Tag]:
+def describe_tool_class(tool_class: ToolClass) -> tuple[str, Tag]:
     """As the approval dialog says it."""
     if tool_class is ToolClass.READ_ONLY:
         return _tr("Only reads"), "safe"
     return _tr("Can change things"), "caution"
 
 
-def said_in_words(said: ToolClass | None) -> str:
+def describe_declared_class(said: ToolClass | None) -> str:
     """What the server says about a tool."""
     if said is None:
         return _tr("The server says nothing about it.")
@@ -90,7 +90,7 @@ def said_in_words(said: ToolClass | None) -> str:
     return _tr("The server says: it can change things.")
 
 
-def effects_in_words() -> dict[Effect, str]:
+def effect_names() -> dict[Effect, str]:
     """All effects, as the approval dialog calls them."""
     return {
         Effect.READ: _tr("Reads files"),
@@ -101,7 +101,7 @@ def effects_in_words() -> dict[Effect, str]:
     }
 
 
-def kinds_in_words(kinds: Sequence[str], of: Sequence[str] = ()) -> str:
+def describe_kinds(kinds: Sequence[str], of: Sequence[str] = ()) -> str:
     """The words of JSON Schema for what an argument may be; `of`: for what a list holds."""
     known = {
         "string": _tr("text"),
@@ -113,5 +113,5 @@ def kinds_in_words(kinds: Sequence[str], of: Sequence[str] = ()) -> str:
         "array": _tr("list"),
     }
     if of:
-        known["array"] = _tr("list ({0})").format(kinds_in_words(of))
+        known["array"] = _tr("list ({0})").format(describe_kinds(of))
     return _tr(" or ").join(known[each] for each in kinds if each in known) or _tr("anything")

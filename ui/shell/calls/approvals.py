@@ -19,8 +19,8 @@ from desktop_agent.vocabulary.tool_calls import Decision, Effect
 from ui.approval.pending_approval import PendingApproval, RuleOffer
 from ui.bridge.calls.approvals import WaitingCall
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.tasks import Tasks
-from ui.look.sentences import spoken
+from ui.bridge.tasks import BackgroundTasks
+from ui.look.sentences import translate_sentence
 from ui.look.theme import ThemeSource
 
 if TYPE_CHECKING:
@@ -38,23 +38,23 @@ class ApprovalPresenter(QObject):
     """In the dialog: a mode's name, as the composer's picker says it."""
     mode_refused = Signal()
 
-    def __init__(self, themes: ThemeSource, tasks: Tasks, window: QWidget) -> None:
+    def __init__(self, themes: ThemeSource, tasks: BackgroundTasks, window: QWidget) -> None:
         super().__init__(window)
         self._tasks = tasks
         self._conversation: OpenConversation | None = None
         self._seen: set[str] = set()
         self._themes = themes
         self._window = window
-        self._made: ApprovalDialog | None = None
+        self._created_dialog: ApprovalDialog | None = None
 
     def watch(self, conversation: OpenConversation) -> None:
         """Present the calls of this conversation from now on."""
         if self._conversation is not None:
             self._conversation.approvals_changed.disconnect(self.refresh)
-            self._conversation.conduct.modes_changed.disconnect(self._show_modes)
+            self._conversation.session_controls.modes_changed.disconnect(self._show_modes)
         self._conversation = conversation
         conversation.approvals_changed.connect(self.refresh)
-        conversation.conduct.modes_changed.connect(self._show_modes)
+        conversation.session_controls.modes_changed.connect(self._show_modes)
         self.refresh()
 
     def refresh(self) -> None:
@@ -62,9 +62,9 @@ class ApprovalPresenter(QObject):
         if self._conversation is None:
             return
         waiting = self._conversation.approvals.waiting()
-        if not waiting and self._made is None:
+        if not waiting and self._created_dialog is None:
             return
-        self._dialog.set_approvals([_pending(call, self._conversation.workspace or "") for call in waiting])
+        self._dialog.set_approvals([_pending_approval(call, self._conversation.workspace or "") for call in waiting])
         self._show_modes()
         ids = {call.approval_id for call in waiting}
         if ids - self._seen and not self._dialog.isVisible():
@@ -80,22 +80,22 @@ class ApprovalPresenter(QObject):
     @property
     def _dialog(self) -> "ApprovalDialog":
         """Made when the first call waits: most starts of the program never show it."""
-        if self._made is None:
+        if self._created_dialog is None:
             from ui.approval.approval_dialog import ApprovalDialog
 
-            self._made = ApprovalDialog(self._themes, self._window)
-            self._made.decided.connect(self._decide)
-            self._made.preview_requested.connect(self._preview)
-            self._made.trusted.connect(self._trust)
-            self._made.mode.mode_chosen.connect(self.mode_chosen)
-            self._made.mode.request_refused.connect(self.mode_refused)
-        return self._made
+            self._created_dialog = ApprovalDialog(self._themes, self._window)
+            self._created_dialog.decided.connect(self._decide)
+            self._created_dialog.preview_requested.connect(self._preview)
+            self._created_dialog.trusted.connect(self._trust)
+            self._created_dialog.mode.mode_chosen.connect(self.mode_chosen)
+            self._created_dialog.mode.request_refused.connect(self.mode_refused)
+        return self._created_dialog
 
     @Slot()
     def _show_modes(self) -> None:
-        if self._made is not None and self._conversation is not None:
-            conduct = self._conversation.conduct
-            self._made.mode.show_modes(conduct.modes, conduct.mode, conduct.requested_mode)
+        if self._created_dialog is not None and self._conversation is not None:
+            conduct = self._conversation.session_controls
+            self._created_dialog.mode.show_modes(conduct.modes, conduct.mode, conduct.requested_mode)
 
     @Slot(str, object)
     def _decide(self, approval_id: str, decision: Decision) -> None:
@@ -103,7 +103,7 @@ class ApprovalPresenter(QObject):
             try:
                 self._conversation.approvals.answer(approval_id, decision)
             except AgentError as error:
-                self._dialog.refuse(approval_id, spoken(error.sentence))
+                self._dialog.show_rejection(approval_id, translate_sentence(error.sentence))
             self.refresh()
 
     @Slot()
@@ -122,10 +122,10 @@ class ApprovalPresenter(QObject):
         self._dialog.set_preview(approval_id, arguments, preview)
 
 
-_IN_FILES = frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE})
+_FILE_EFFECTS = frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE})
 
 
-def _pending(call: WaitingCall, workspace: str) -> PendingApproval:
+def _pending_approval(call: WaitingCall, workspace: str) -> PendingApproval:
     return PendingApproval(
         approval_id=call.approval_id,
         tool=call.tool,
@@ -140,15 +140,15 @@ def _pending(call: WaitingCall, workspace: str) -> PendingApproval:
         undoable=call.undoable,
         server=call.server,
         server_says=call.server_says,
-        workspace=workspace if call.effects & _IN_FILES else "",
+        workspace=workspace if call.effects & _FILE_EFFECTS else "",
         offers=tuple(
             RuleOffer(rule.id, words, rule.workspace)
-            for rule, words in sorted(call.proposals, key=lambda proposal: _breadth(proposal[0]))
+            for rule, words in sorted(call.proposals, key=lambda proposal: _rule_breadth(proposal[0]))
         ),
     )
 
 
-def _breadth(rule: Rule) -> tuple[bool, bool, int, int]:
+def _rule_breadth(rule: Rule) -> tuple[bool, bool, int, int]:
     """What grows with what a rule allows: where it holds, what it trusts, which calls, of how many tools."""
     match rule.pattern:
         case ArgumentsPattern() | CommandPattern(exact=True):

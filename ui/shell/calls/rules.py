@@ -6,31 +6,35 @@ from PySide6.QtCore import QObject
 
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.conduct.audit import AuditEntry
-from ui.bridge.calls.rules import Rules
-from ui.bridge.tasks import Tasks
+from ui.bridge.calls.rules import PermissionRules
+from ui.bridge.tasks import BackgroundTasks
 from ui.preferences.settings_dialog import SettingsDialog
-from ui.shell.contents.saving import Saver
+from ui.shell.contents.saving import FileSaver
 
 
 class RulesPresenter(QObject):
     """Shows what stands and what was decided. `open_conversation` says whose rules are tried."""
 
     def __init__(
-        self, dialog: SettingsDialog, rules: Rules, tasks: Tasks, open_conversation: Callable[[], str | None]
+        self,
+        dialog: SettingsDialog,
+        rules: PermissionRules,
+        tasks: BackgroundTasks,
+        open_conversation: Callable[[], str | None],
     ) -> None:
         super().__init__(dialog)
         self._dialog = dialog
         self._rules = rules
-        self._saver = Saver(tasks, self)
+        self._saver = FileSaver(tasks, self)
         self._open_conversation = open_conversation
         dialog.rule_revoked.connect(rules.revoke)
-        dialog.judgement_requested.connect(self._judge)
-        dialog.decisions_wanted.connect(rules.read_again)
+        dialog.judgement_requested.connect(self._dry_run)
+        dialog.decisions_wanted.connect(rules.read_newest)
         dialog.older_decisions_wanted.connect(rules.read_more)
         dialog.export_requested.connect(self._export)
         rules.changed.connect(self.refresh)
         rules.tools_found.connect(dialog.rules.show_tools)
-        rules.judged.connect(dialog.rules.show_judgement)
+        rules.judged.connect(dialog.rules.show_verdict)
         rules.read.connect(self._show_decisions)
 
     def refresh(self) -> None:
@@ -45,10 +49,10 @@ class RulesPresenter(QObject):
     def _show_decisions(self, entries: tuple[AuditEntry, ...], is_all: bool) -> None:  # noqa: FBT001  # a slot
         self._dialog.decisions.show_entries(entries, is_all=is_all)
 
-    def _judge(self, tool: str, arguments: JsonObject) -> None:
+    def _dry_run(self, tool: str, arguments: JsonObject) -> None:
         conversation = self._open_conversation()
         if conversation is not None:
-            self._rules.judge(conversation, tool, arguments)
+            self._rules.dry_run(conversation, tool, arguments)
 
     def _export(self) -> None:
         self._saver.ask(self._dialog, "decisions.jsonl", lambda: self._rules.as_json_lines().encode())

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
 
-from desktop_agent.vocabulary.conduct.checkpoints import FileForecast, Forecast, LastingCalls
+from desktop_agent.vocabulary.conduct.checkpoints import FileRestorePlan, IrreversibleCalls, RestorePlan
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.tool_calls import DiffPreview, TextPreview
-from ui.approval.parts.middle import Middle
+from ui.approval.parts.middle import ShrinkingScrollArea
 from ui.approval.previews.text_view import TextView
 from ui.look.controls import announce, button, label
-from ui.look.sentences import spoken
+from ui.look.sentences import translate_sentence
 from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
-from ui.look.visible_text import with_hidden_shown
-from ui.shell.calls.undo_files import UndoFiles
+from ui.look.visible_text import show_hidden
+from ui.shell.calls.undo_files import UndoFileList
 
 
 class UndoDialog(QDialog):
@@ -23,23 +23,23 @@ class UndoDialog(QDialog):
     undo_pressed = Signal(object)
     """Do it; with the files that are replaced even if they were changed."""
     stop_pressed = Signal()
-    difference_wanted = Signal(object, bool)
+    difference_requested = Signal(object, bool)
     """A file, and whether it is replaced even if it was changed."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._forecast = Forecast()
+        self._forecast = RestorePlan()
         self._is_working = self._is_busy = self._diff_is_asked = self._is_redo = False
         self._heading = label(kind="heading", wrap=True)
         self._note = label(wrap=True)
         self._working = self._working_note()
-        self.files = UndoFiles(themes)
-        self._why = label(kind="muted", wrap=True)
+        self.files = UndoFileList(themes)
+        self._reason = label(kind="muted", wrap=True)
         self._diff_heading = label(kind="strong", wrap=True)
         self._diff = TextView(themes)
-        self._also = label(kind="muted", wrap=True)
-        self._lasting = label(wrap=True)
-        self._lasting_note = _framed(self._lasting)
+        self._other_effects = label(kind="muted", wrap=True)
+        self._irreversible = label(wrap=True)
+        self._irreversible_note = _notice_frame(self._irreversible)
         self._progress = QProgressBar()
         self._undo = button(self.tr("Undo"), self._press, "primary")
         self._cancel = button(self.tr("Cancel"), self.reject)
@@ -49,11 +49,11 @@ class UndoDialog(QDialog):
     @property
     def words(self) -> list[str]:
         """What it says besides the files."""
-        shown = (self._heading, self._note, self._why, self._also)
+        shown = (self._heading, self._note, self._reason, self._other_effects)
         words = [each.text() for each in shown if not each.isHidden() and each.text()]
-        return words if self._lasting_note.isHidden() else [*words, self._lasting.text()]
+        return words if self._irreversible_note.isHidden() else [*words, self._irreversible.text()]
 
-    def show_forecast(self, heading: str, forecast: Forecast, *, redo: bool = False) -> None:
+    def show_forecast(self, heading: str, forecast: RestorePlan, *, redo: bool = False) -> None:
         """What would be done now."""
         self._forecast, self._is_redo = forecast, redo
         self._undo.setText(self.tr("Redo") if redo else self.tr("Undo"))
@@ -61,23 +61,23 @@ class UndoDialog(QDialog):
         self._note.setText(self._summary(forecast))
         self.files.setVisible(bool(forecast.files))
         if not forecast.files:
-            for each in (self._why, self._diff_heading, self._diff):
+            for each in (self._reason, self._diff_heading, self._diff):
                 each.hide()
         self.files.show_files(forecast.files)
         (self.files if forecast.files else self._cancel).setFocus()
-        self._show_besides(forecast)
+        self._show_other_effects(forecast)
         self.setAccessibleDescription(" ".join(self.words))
         # Qt would give it no more than two thirds of the screen's height, whatever it has to show.
         self.resize(self.sizeHint())
         self._refresh()
 
-    def show_difference(self, file: FileForecast, preview: DiffPreview | Sentence) -> None:
+    def show_difference(self, file: FileRestorePlan, preview: DiffPreview | Sentence) -> None:
         """The lines that would change in a file, or why there are none."""
         if isinstance(preview, DiffPreview):
             heading = self._diff.show_diff(preview)
         else:
-            self._diff.show_text(TextPreview(spoken(preview)))
-            heading = with_hidden_shown(file.path)
+            self._diff.show_text(TextPreview(translate_sentence(preview)))
+            heading = show_hidden(file.path)
         self._diff_heading.setText(self.tr("If you tick it: {0}").format(heading) if self._diff_is_asked else heading)
 
     def set_working(self, working: bool) -> None:  # noqa: FBT001  # a slot
@@ -98,23 +98,23 @@ class UndoDialog(QDialog):
         announce(self, self.tr("Redoing…") if self._is_redo else self.tr("Undoing…"))
         self.undo_pressed.emit(self.files.replaced)
 
-    def _choose(self, file: FileForecast, replaced: bool) -> None:  # noqa: FBT001  # a slot
-        why = "" if file.why is None else with_hidden_shown(spoken(file.why))
+    def _choose(self, file: FileRestorePlan, replaced: bool) -> None:  # noqa: FBT001  # a slot
+        why = "" if file.reason is None else show_hidden(translate_sentence(file.reason))
         if file.is_conflict:
-            why = self._about_conflict(file, replaced=replaced)
-        self._why.setText(why)
-        self._why.setVisible(bool(why))
+            why = self._conflict_text(file, replaced=replaced)
+        self._reason.setText(why)
+        self._reason.setVisible(bool(why))
         self._refresh()
         # Of one that stays, what a tick would do: that is to be decided.
-        is_asked = file.is_conflict and file.fate() == "left"
+        is_asked = file.is_conflict and file.effect() == "left"
         self._diff_is_asked = is_asked and not replaced
-        has_lines = file.fate(replaced=replaced or is_asked) != "left"
+        has_lines = file.effect(replaced=replaced or is_asked) != "left"
         self._diff_heading.setVisible(has_lines)
         self._diff.setVisible(has_lines)
         if has_lines:
-            self.difference_wanted.emit(file, replaced or is_asked)
+            self.difference_requested.emit(file, replaced or is_asked)
 
-    def _about_conflict(self, file: FileForecast, *, replaced: bool) -> str:
+    def _conflict_text(self, file: FileRestorePlan, *, replaced: bool) -> str:
         """What becomes of what was changed since."""
         if not file.can_be_saved:
             return self.tr("What is there now cannot be saved first. If you tick it, that is lost for good.")
@@ -129,19 +129,19 @@ class UndoDialog(QDialog):
         return self.tr("What was changed since is saved first: Redo brings it back.")
 
     def _refresh(self) -> None:
-        self._undo.setEnabled(self._does_something() and not self._is_working and not self._is_busy)
+        self._undo.setEnabled(self._changes_anything() and not self._is_working and not self._is_busy)
         self._progress.setVisible(self._is_busy)
         self.files.setEnabled(not self._is_busy)
         self._cancel.setText(self.tr("Close") if self._is_busy or not self._undo.isEnabled() else self.tr("Cancel"))
 
-    def _does_something(self) -> bool:
-        changes = any(each.fate() != "left" for each in self._forecast.files)
-        return changes or bool(self._forecast.undoing) or bool(self.files.replaced)
+    def _changes_anything(self) -> bool:
+        changes = any(each.effect() != "left" for each in self._forecast.files)
+        return changes or bool(self._forecast.undo_tools) or bool(self.files.replaced)
 
-    def _summary(self, forecast: Forecast) -> str:
+    def _summary(self, forecast: RestorePlan) -> str:
         if not forecast.changes_something and self._is_redo:
             return self.tr("There is nothing that could be redone.")
-        if forecast.calls and not (forecast.files or forecast.undoing or forecast.not_undone):
+        if forecast.checkpoint_ids and not (forecast.files or forecast.undo_tools or forecast.undo_refusals):
             return self.tr("There is nothing left to undo: the files are already as they were before.")
         if not forecast.changes_something:
             return self.tr("There is nothing that could be undone.")
@@ -151,27 +151,29 @@ class UndoDialog(QDialog):
             return self.tr("These files become again what they were before they were undone. Messages stay.")
         return self.tr("These files become again what they were before. Messages stay.")
 
-    def _show_besides(self, forecast: Forecast) -> None:
-        lines = [self.tr("“{0}” takes back what it did besides.").format(_seen(name)) for name in forecast.undoing]
-        lines += [with_hidden_shown(spoken(each)) for each in forecast.not_undone]
-        self._also.setText("\n".join(lines))
-        self._also.setVisible(bool(lines))
-        self._lasting.setText(self._lasting_words(forecast.lasting))
-        self._lasting_note.setVisible(bool(forecast.lasting))
+    def _show_other_effects(self, forecast: RestorePlan) -> None:
+        lines = [
+            self.tr("“{0}” takes back what it did besides.").format(_visible(name)) for name in forecast.undo_tools
+        ]
+        lines += [show_hidden(translate_sentence(each)) for each in forecast.undo_refusals]
+        self._other_effects.setText("\n".join(lines))
+        self._other_effects.setVisible(bool(lines))
+        self._irreversible.setText(self._irreversible_text(forecast.irreversible))
+        self._irreversible_note.setVisible(bool(forecast.irreversible))
 
-    def _lasting_words(self, lasting: Sequence[LastingCalls]) -> str:
+    def _irreversible_text(self, lasting: Sequence[IrreversibleCalls]) -> str:
         lines = [self.tr("What these calls did cannot be undone:")]
         for each in lasting:
             count = self.tr("{0} times").format(each.count) if each.count > 1 else self.tr("once")
-            line = f"•  {_seen(each.tool)} ({count})"
-            lines.append(f"{line}: {', '.join(map(_seen, each.examples))}" if each.examples else line)
+            line = f"•  {_visible(each.tool)} ({count})"
+            lines.append(f"{line}: {', '.join(map(_visible, each.examples))}" if each.examples else line)
             if each.files:
-                lines.append("    " + self.tr("It changed {0}").format(", ".join(map(_seen, each.files))))
+                lines.append("    " + self.tr("It changed {0}").format(", ".join(map(_visible, each.files))))
         return "\n".join(lines)
 
     def _working_note(self) -> QFrame:
         words = self.tr("The agent is still working. Stop it first; then this list is made anew.")
-        return _framed(label(words, wrap=True), button(self.tr("Stop"), self.stop_pressed.emit, "danger"))
+        return _notice_frame(label(words, wrap=True), button(self.tr("Stop"), self.stop_pressed.emit, "danger"))
 
     def _build(self) -> None:
         self.setAccessibleName(self.tr("Undo changes"))
@@ -191,14 +193,14 @@ class UndoDialog(QDialog):
         layout.setSpacing(SPACE_M)
         for each in (self._heading, self._note, self._working):
             layout.addWidget(each)
-        layout.addWidget(self._middle(), 1)
+        layout.addWidget(self._create_middle(), 1)
         layout.addLayout(foot)
         self._undo.setDefault(True)
 
-    def _middle(self) -> Middle:
+    def _create_middle(self) -> ShrinkingScrollArea:
         """What gives way in a low window: the difference first, down to some lines of it."""
-        parts = (self.files, self._why, self._diff_heading, self._diff, self._also, self._lasting_note)
-        return Middle(parts, [self._diff.giver])
+        parts = (self.files, self._reason, self._diff_heading, self._diff, self._other_effects, self._irreversible_note)
+        return ShrinkingScrollArea(parts, [self._diff.shrinkable])
 
     def sizeHint(self) -> QSize:
         """Room for the lines of a file, as far as the screen has it."""
@@ -206,11 +208,11 @@ class UndoDialog(QDialog):
         return wanted.boundedTo(self.screen().availableSize() * 0.9)
 
 
-def _seen(text: str) -> str:
-    return with_hidden_shown(text)
+def _visible(text: str) -> str:
+    return show_hidden(text)
 
 
-def _framed(words: QLabel, *buttons: QWidget) -> QFrame:
+def _notice_frame(words: QLabel, *buttons: QWidget) -> QFrame:
     """A note that is seen."""
     frame = QFrame()
     frame.setProperty("kind", "banner")

@@ -15,19 +15,19 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from desktop_agent.vocabulary.conduct.checkpoints import Fate, FileForecast
+from desktop_agent.vocabulary.conduct.checkpoints import FileRestorePlan, RestoreEffect
 from ui.look.icons import icon
-from ui.look.sentences import plain_tip, spoken
-from ui.look.style import chosen_ground
+from ui.look.sentences import plain_tooltip, translate_sentence
+from ui.look.style import selected_background
 from ui.look.theme import RADIUS_M, ThemeSource
-from ui.look.visible_text import with_hidden_shown
+from ui.look.visible_text import show_hidden
 
 _FILE, _FATE, _REPLACE = range(3)
-_MOST_ROWS = 7
+_MAX_VISIBLE_ROWS = 7
 _Index = QModelIndex | QPersistentModelIndex
 
 
-class UndoFiles(QTreeWidget):
+class UndoFileList(QTreeWidget):
     """A line for each file. A tick lets one be put back although it was changed since."""
 
     chosen = Signal(object, bool)
@@ -36,12 +36,12 @@ class UndoFiles(QTreeWidget):
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
-        self._files: tuple[FileForecast, ...] = ()
+        self._files: tuple[FileRestorePlan, ...] = ()
         self._items: list[QTreeWidgetItem] = []
         self.setAccessibleName(self.tr("Files that would be changed"))
         self.setRootIsDecorated(False)
         self.setUniformRowHeights(True)
-        self.setItemDelegate(_Cells(self))
+        self.setItemDelegate(_CellDelegate(self))
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -57,11 +57,11 @@ class UndoFiles(QTreeWidget):
         themes.changed.connect(self._draw)
 
     @property
-    def replaced(self) -> list[FileForecast]:
+    def replaced(self) -> list[FileRestorePlan]:
         """Those that are ticked."""
         return [file for at, file in enumerate(self._files) if self._is_ticked(at)]
 
-    def show_files(self, files: Sequence[FileForecast]) -> None:
+    def show_files(self, files: Sequence[FileRestorePlan]) -> None:
         """These, none of them ticked."""
         self._files = tuple(files)
         self.blockSignals(True)  # Qt's way
@@ -70,7 +70,7 @@ class UndoFiles(QTreeWidget):
         folders = {each.folder for each in files}
         for file in files:
             name = file.path if len(folders) == 1 else f"{file.folder}/{file.path}"
-            item = QTreeWidgetItem([with_hidden_shown(name), "", ""])
+            item = QTreeWidgetItem([show_hidden(name), "", ""])
             if file.is_conflict:
                 item.setCheckState(_REPLACE, Qt.CheckState.Unchecked)
             self._items.append(item)
@@ -90,7 +90,7 @@ class UndoFiles(QTreeWidget):
         area = options.rect.adjusted(0, 1, 0, -1)
         if self.selectionModel().isSelected(index):
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(chosen_ground(theme)))
+            painter.setBrush(QColor(selected_background(theme)))
             painter.drawRoundedRect(area, RADIUS_M, RADIUS_M)
         if self.hasFocus() and self.currentIndex().row() == index.row():
             painter.setPen(QPen(QColor(theme.accent), 2))
@@ -109,10 +109,10 @@ class UndoFiles(QTreeWidget):
             self._draw_one(self._items[at], file, replaced=self._is_ticked(at))
         self.blockSignals(False)  # Qt's way
 
-    def _draw_one(self, item: QTreeWidgetItem, file: FileForecast, *, replaced: bool) -> None:
-        fate = file.fate(replaced=replaced)
-        words = fate_words()[fate]
-        why = "" if file.why is None or replaced else with_hidden_shown(spoken(file.why))
+    def _draw_one(self, item: QTreeWidgetItem, file: FileRestorePlan, *, replaced: bool) -> None:
+        fate = file.effect(replaced=replaced)
+        words = fate_labels()[fate]
+        why = "" if file.reason is None or replaced else show_hidden(translate_sentence(file.reason))
         if why and fate != "left":
             words = self.tr("{0}, in part").format(words)
         theme = self._themes.theme
@@ -124,13 +124,13 @@ class UndoFiles(QTreeWidget):
         }[fate]
         item.setText(_FATE, words)
         item.setIcon(_FATE, icon(name, colour, size=15))
-        item.setToolTip(_FILE, plain_tip(item.text(_FILE)))
-        item.setToolTip(_FATE, plain_tip(why or words))
+        item.setToolTip(_FILE, plain_tooltip(item.text(_FILE)))
+        item.setToolTip(_FATE, plain_tooltip(why or words))
         item.setData(_FATE, Qt.ItemDataRole.AccessibleTextRole, f"{words}. {why}" if why else words)
         item.setData(_REPLACE, Qt.ItemDataRole.AccessibleTextRole, self.tr("Even if changed"))
 
     def _fit(self) -> None:
-        rows = min(max(len(self._files), 1), _MOST_ROWS)
+        rows = min(max(len(self._files), 1), _MAX_VISIBLE_ROWS)
         height = self.sizeHintForRow(0) if self._files else self.fontMetrics().height() * 2
         self.setFixedHeight(self.header().sizeHint().height() + rows * height + 4)
 
@@ -146,7 +146,7 @@ class UndoFiles(QTreeWidget):
         self._choose()
 
 
-class _Cells(QStyledItemDelegate):
+class _CellDelegate(QStyledItemDelegate):
     """Nothing of the row's state: that is drawn under all of them."""
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: _Index) -> None:
@@ -157,7 +157,7 @@ class _Cells(QStyledItemDelegate):
         option.state &= ~drawn_below
 
 
-def fate_words() -> dict[Fate, str]:
+def fate_labels() -> dict[RestoreEffect, str]:
     """What becomes of a file, in the language of now."""
     translate = QCoreApplication.translate
     return {

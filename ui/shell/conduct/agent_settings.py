@@ -4,19 +4,19 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject
 
-from ui.bridge.conduct.known_tools import KnownTools
-from ui.bridge.servers import Servers
+from ui.bridge.conduct.known_tools import AvailableTools
+from ui.bridge.servers import ModelServers
 from ui.preferences.settings_dialog import SettingsDialog
 
 
-class AgentSettings(QObject):
+class AgentSettingsPresenter(QObject):
     """Shows tools and models. `open_conversation` says whose tools; without one the built-in ones are known."""
 
     def __init__(
         self,
         dialog: SettingsDialog,
-        tools: KnownTools,
-        servers: Servers,
+        tools: AvailableTools,
+        servers: ModelServers,
         open_conversation: Callable[[], str | None],
     ) -> None:
         super().__init__(dialog)

@@ -8,18 +8,18 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.conduct.queue import When
 from desktop_agent.vocabulary.errors import AgentError
-from ui.bridge.conduct.conduct import Conduct, TakenOut
+from ui.bridge.conduct.conduct import RemovedMessage, SessionControls
 from ui.bridge.conversation import OpenConversation
 from ui.composer.composer import Composer
 from ui.composer.modes.mode_request import ModeRequestBar
 from ui.composer.questions.question_card import QuestionCard
-from ui.composer.waiting.waiting_messages import WaitingMessages
+from ui.composer.waiting.waiting_messages import MessageQueueView
 from ui.look.parts.mode_picker import ModePicker
 from ui.look.theme import SPACE_S, ThemeSource
 from ui.shell.banners import BannerArea
 
 
-class ConductControls(QObject):
+class SessionControlsPresenter(QObject):
     """Puts the mode picker into the composer, and the rest into `above`, which belongs over it."""
 
     def __init__(self, themes: ThemeSource, composer: Composer, banners: BannerArea, parent: QObject) -> None:
@@ -29,7 +29,7 @@ class ConductControls(QObject):
         self._conversation: OpenConversation | None = None
         self.picker = ModePicker(themes)
         self.request = ModeRequestBar()
-        self.waiting = WaitingMessages(themes)
+        self.waiting = MessageQueueView(themes)
         self.questions = QuestionCard(themes)
         self.above = QWidget()
         composer.add_control(self.picker)
@@ -40,103 +40,103 @@ class ConductControls(QObject):
         """The conversation on the screen, as it is now."""
         self._conversation = conversation
         self.waiting.show_messages((), working=False)
-        conduct = conversation.conduct
-        conduct.modes_changed.connect(self.look_at_modes)
+        conduct = conversation.session_controls
+        conduct.modes_changed.connect(self.refresh_modes)
         conduct.waiting_changed.connect(self._show_waiting)
         conduct.questions_changed.connect(self._show_questions)
         conversation.working_changed.connect(self._show_waiting)
-        self.look_at_modes()
+        self.refresh_modes()
         self._show_waiting()
         self._show_questions()
 
     @property
     def written(self) -> tuple[str, ...]:
         """What is being written here, and would be lost with the window."""
-        return tuple(filter(None, (*self.waiting.changed_texts, self.questions.own_words)))
+        return tuple(filter(None, (*self.waiting.changed_texts, self.questions.custom_answer)))
 
     def hand_back(self) -> None:
         """Hand what is being written here to the composer, which has it kept."""
-        self.waiting.hand_back()
-        self.questions.hand_back()
+        self.waiting.return_drafts()
+        self.questions.return_draft()
 
-    def look_at_modes(self) -> None:
+    def refresh_modes(self) -> None:
         """Show which there are, which holds, and which the agent asks for, as they are now."""
         if self._conversation is not None:
-            conduct = self._conversation.conduct
+            conduct = self._conversation.session_controls
             self.picker.show_modes(conduct.modes, conduct.mode, conduct.requested_mode)
             self.request.show_request(conduct.requested_mode, conduct.mode)
-            self._make_room()
+            self._update_visible()
 
     def _show_waiting(self) -> None:
         if self._conversation is not None:
-            self.waiting.show_messages(self._conversation.conduct.waiting, working=self._conversation.working)
-            self._make_room()
+            self.waiting.show_messages(self._conversation.session_controls.waiting, working=self._conversation.working)
+            self._update_visible()
 
     def _show_questions(self) -> None:
         if self._conversation is not None:
-            questions = self._conversation.conduct.questions
+            questions = self._conversation.session_controls.questions
             self.questions.show_questions(questions)
-            self._make_room()
+            self._update_visible()
 
-    def _make_room(self) -> None:
+    def _update_visible(self) -> None:
         parts = (self.request, self.questions, self.waiting)
         self.above.setVisible(not all(each.isHidden() for each in parts))
 
     @Slot(str)
     def _set_mode(self, name: str) -> None:
-        self._do(lambda conduct: conduct.set_mode(name))
+        self._run(lambda conduct: conduct.set_mode(name))
 
     @Slot()
-    def _refuse_mode(self) -> None:
-        self._do(Conduct.refuse_mode)
+    def _reject_mode(self) -> None:
+        self._run(SessionControls.reject_mode)
 
     @Slot(str, str)
-    def _reword(self, message_id: str, text: str) -> None:
+    def _edit_message(self, message_id: str, text: str) -> None:
         # It may have been delivered while it was being edited: what was written is not lost.
-        if not self._do(lambda conduct: conduct.reword(message_id, text)):
-            self._composer.give_back(text)
+        if not self._run(lambda conduct: conduct.edit_message(message_id, text)):
+            self._composer.restore_message(text)
 
     @Slot(str, str)
     def _set_when(self, message_id: str, when: When) -> None:
-        self._do(lambda conduct: conduct.set_when(message_id, when))
+        self._run(lambda conduct: conduct.set_when(message_id, when))
 
     @Slot(str, int)
     def _move(self, message_id: str, place: int) -> None:
-        self._do(lambda conduct: conduct.move(message_id, place))
+        self._run(lambda conduct: conduct.move(message_id, place))
 
     @Slot(str)
     def _remove(self, message_id: str) -> None:
-        def take_out(conduct: Conduct) -> None:
-            undo = partial(self._put_back, conduct.take_out(message_id))
+        def take_out(conduct: SessionControls) -> None:
+            undo = partial(self._restore, conduct.remove_message(message_id))
             self._banners.show_undo(self.tr("The waiting message was removed."), undo, self._conversation_id)
 
-        self._do(take_out)
+        self._run(take_out)
 
-    def _put_back(self, taken: TakenOut) -> None:
+    def _restore(self, taken: RemovedMessage) -> None:
         # Offered over its conversation only; that may have been opened again since.
-        self._do(lambda conduct: conduct.put_back(taken))
+        self._run(lambda conduct: conduct.put_back(taken))
 
     @Slot()
     def _send_now(self) -> None:
         conversation = self._conversation
         if conversation is not None:
-            self._do(lambda _: conversation.go_on())
+            self._run(lambda _: conversation.go_on())
 
     @Slot(str, list)
     def _answer(self, question_id: str, answer: list[str]) -> None:
-        if self._do(lambda conduct: conduct.answer(question_id, answer)) and self.questions.question is None:
+        if self._run(lambda conduct: conduct.answer(question_id, answer)) and self.questions.question is None:
             self._composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
 
     @Slot(str)
     def _skip(self, question_id: str) -> None:
-        self._do(lambda conduct: conduct.leave_unanswered(question_id))
+        self._run(lambda conduct: conduct.skip_question(question_id))
 
-    def _do(self, command: Callable[[Conduct], object]) -> bool:
+    def _run(self, command: Callable[[SessionControls], object]) -> bool:
         """Whether it could be done; the banner says why not."""
         if self._conversation is None:
             return False
         try:
-            command(self._conversation.conduct)
+            command(self._conversation.session_controls)
         except AgentError as error:
             self._banners.show_error(error, self._conversation_id)
             return False
@@ -155,16 +155,16 @@ class ConductControls(QObject):
 
     def _connect(self) -> None:
         self.picker.mode_chosen.connect(self._set_mode)
-        self.picker.request_refused.connect(self._refuse_mode)
+        self.picker.request_refused.connect(self._reject_mode)
         self.request.accepted.connect(self._set_mode)
-        self.request.refused.connect(self._refuse_mode)
-        self.waiting.reworded.connect(self._reword)
+        self.request.refused.connect(self._reject_mode)
+        self.waiting.reworded.connect(self._edit_message)
         self.waiting.moved.connect(self._move)
         self.waiting.when_chosen.connect(self._set_when)
         self.waiting.removed.connect(self._remove)
         self.waiting.send_requested.connect(self._send_now)
-        self.waiting.text_left.connect(self._composer.give_back)
+        self.waiting.text_left.connect(self._composer.restore_message)
         self.waiting.walked_out.connect(self._composer.editor.setFocus)
         self.questions.answered.connect(self._answer)
         self.questions.skipped.connect(self._skip)
-        self.questions.text_left.connect(self._composer.give_back)
+        self.questions.text_left.connect(self._composer.restore_message)

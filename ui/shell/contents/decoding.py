@@ -6,17 +6,17 @@ from pathlib import Path
 from PySide6.QtCore import QRect, QSize
 from PySide6.QtGui import QImage, QPainter
 
-from ui.transcript.pictures import HeldPicture, Viewable, bytes_of, read_picture, size_in_file
+from ui.transcript.pictures import InMemoryImage, ViewableImage, decode_image, encoded_image_size, read_image_bytes
 
-MOST_SHOWN = 40_000_000
+MAX_SHOWN_PIXELS = 40_000_000
 """Pixels that are kept of one picture; a larger one is shown smaller."""
 
-_SMALLEST = 512
-_STRIP = 128
+_MIN_LEVEL_SIDE = 512
+_STRIP_ROWS = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
+class DecodedPicture:
     """A picture: `levels` are itself, half of it, a quarter, and so on; empty when it cannot be read.
 
     `own` is its size in its file.
@@ -37,57 +37,57 @@ class Decoded:
 
 
 @dataclass(frozen=True, slots=True)
-class Viewed:
+class ViewerPicture:
     """A picture that can be looked at, by the name that the person knows."""
 
-    source: Viewable
+    source: ViewableImage
     name: str
 
     @property
-    def ending(self) -> str:
+    def suffix(self) -> str:
         """Of a file that holds it."""
-        if isinstance(self.source, HeldPicture):
-            return _ENDINGS.get(self.source.data[:3], "png")
+        if isinstance(self.source, InMemoryImage):
+            return _SUFFIXES.get(self.source.data[:3], "png")
         return self.source.media_type.partition("/")[2].replace("jpeg", "jpg")
 
     @property
     def file_name(self) -> str:
         """What it is called when it is saved."""
         stem = self.name.rpartition(".")[0] if "." in self.name[1:] else self.name
-        return f"{stem or 'picture'}.{self.ending}"
+        return f"{stem or 'picture'}.{self.suffix}"
 
 
-_ENDINGS = {b"\xff\xd8\xff": "jpg", b"GIF": "gif", b"RIF": "webp"}
+_SUFFIXES = {b"\xff\xd8\xff": "jpg", b"GIF": "gif", b"RIF": "webp"}
 
 
-def decode(where: Path | str | bytes) -> Decoded:
+def decode_picture(where: Path | str | bytes) -> DecodedPicture:
     """In a worker; takes seconds for the largest."""
     try:
-        data = bytes_of(where)
+        data = read_image_bytes(where)
     except (OSError, ValueError):
-        return Decoded(QSize())
-    own = size_in_file(data)
-    image = read_picture(data, most=MOST_SHOWN)
+        return DecodedPicture(QSize())
+    own = encoded_image_size(data)
+    image = decode_image(data, most=MAX_SHOWN_PIXELS)
     if image.isNull():
-        return Decoded(own)
+        return DecodedPicture(own)
     has_holes = image.hasAlphaChannel()
     form = QImage.Format.Format_ARGB32_Premultiplied if has_holes else QImage.Format.Format_RGB32
     levels = [image.convertToFormat(form)]
     del image
-    while min(levels[-1].width(), levels[-1].height()) > _SMALLEST:
-        levels.append(_halved(levels[-1]))
-    return Decoded(own, levels)
+    while min(levels[-1].width(), levels[-1].height()) > _MIN_LEVEL_SIDE:
+        levels.append(_halve(levels[-1]))
+    return DecodedPicture(own, levels)
 
 
-def _halved(image: QImage) -> QImage:
+def _halve(image: QImage) -> QImage:
     """In strips: the whole at once would hold up the thread of the window."""
     half = QImage(image.width() // 2, image.height() // 2, image.format())
     half.fill(0)
     painter = QPainter(half)
     painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
     painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_Source)
-    for top in range(0, half.height(), _STRIP):
-        rows = min(_STRIP, half.height() - top)
+    for top in range(0, half.height(), _STRIP_ROWS):
+        rows = min(_STRIP_ROWS, half.height() - top)
         painter.drawImage(QRect(0, top, half.width(), rows), image, QRect(0, 2 * top, 2 * half.width(), 2 * rows))
     painter.end()
     return half

@@ -2,12 +2,12 @@
 
 from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF
 
-STEP = 1.25
-LARGEST = 16.0
-SMALLEST = 0.02
+ZOOM_STEP = 1.25
+MAX_ZOOM = 16.0
+MIN_ZOOM = 0.02
 
 
-class Framing:
+class PanZoom:
     """A picture of `size` pixels behind a view of so many pixels, each of which is `ratio` pixels of the screen.
 
     Zoom is pixels of the screen for each pixel of the picture. Points of the view count from its upper left corner.
@@ -25,17 +25,17 @@ class Framing:
         """Another picture, all of it."""
         self.size, self.fits = size, True
 
-    def put_behind(self, view: QSize, ratio: float) -> None:
+    def set_view(self, view: QSize, ratio: float) -> None:
         """A view of this size; what fitted still fits."""
         self._view, self._ratio = QSizeF(view), ratio
-        self._hold_inside()
+        self._clamp_centre()
 
     @property
     def zoom(self) -> float:
         """As it is now."""
-        return self._fitting() if self.fits else self._zoom
+        return self._fit_zoom() if self.fits else self._zoom
 
-    def _fitting(self) -> float:
+    def _fit_zoom(self) -> float:
         """All of it is seen; a small one is not enlarged."""
         if self.size.isEmpty() or self._view.isEmpty():
             return 1.0
@@ -45,7 +45,7 @@ class Framing:
     @property
     def can_move(self) -> bool:
         """Whether some of it is not seen."""
-        seen = self._seen()
+        seen = self._visible_size()
         return self.size.width() > seen.width() + 0.5 or self.size.height() > seen.height() + 0.5
 
     def zoom_to(self, zoom: float, at: QPointF | None = None) -> None:
@@ -53,15 +53,15 @@ class Framing:
         middle = QPointF(self._view.width() / 2, self._view.height() / 2)
         away = QPointF() if at is None else at - middle
         fixed = self._middle() + away * (self._ratio / self.zoom)
-        self._zoom, self.fits = max(min(SMALLEST, self._fitting()), min(LARGEST, zoom)), False
+        self._zoom, self.fits = max(min(MIN_ZOOM, self._fit_zoom()), min(MAX_ZOOM, zoom)), False
         self._centre = fixed - away * (self._ratio / self._zoom)
-        self._hold_inside()
+        self._clamp_centre()
 
     def move_by(self, delta: QPointF) -> None:
         """Move the picture by pixels of the view; of one that fits all is seen."""
         if not self.fits:
             self._centre -= delta * (self._ratio / self._zoom)
-            self._hold_inside()
+            self._clamp_centre()
 
     def box(self) -> QRectF:
         """Where the whole picture stands. Its corner is on a pixel of the screen, or all of it would be blurred."""
@@ -75,13 +75,13 @@ class Framing:
         """The point of the picture in the middle of the view."""
         return QPointF(self.size.width() / 2, self.size.height() / 2) if self.fits else self._centre
 
-    def _seen(self) -> QSizeF:
+    def _visible_size(self) -> QSizeF:
         """How much of a picture has room in the view."""
         return self._view * (self._ratio / self.zoom)
 
-    def _hold_inside(self) -> None:
+    def _clamp_centre(self) -> None:
         """No empty room beside a picture that is larger than the view; a smaller one stands in the middle."""
-        seen = self._seen()
+        seen = self._visible_size()
         sides = (
             (self._centre.x(), self.size.width(), seen.width()),
             (self._centre.y(), self.size.height(), seen.height()),

@@ -7,12 +7,12 @@ from PySide6.QtCore import QCoreApplication
 from desktop_agent.conversation.items import AnswerItem, Item, ToolCallItem, UserItem
 from desktop_agent.vocabulary.blocks import Image
 from desktop_agent.vocabulary.images import UrlSource
-from ui.shell.contents.decoding import Viewed
-from ui.transcript.pictures import HeldPicture, Viewable
-from ui.transcript.remote_pictures import RemotePictures
+from ui.shell.contents.decoding import ViewerPicture
+from ui.transcript.pictures import InMemoryImage, ViewableImage
+from ui.transcript.remote_pictures import RemoteImages
 
 
-def pictures_of(items: Iterable[Item], remote: RemotePictures) -> Iterator[Viewed]:
+def conversation_pictures(items: Iterable[Item], remote: RemoteImages) -> Iterator[ViewerPicture]:
     """Those that people sent, those that tools gave, and those of the web that were loaded."""
     loaded = remote.loaded()
     for item in items:
@@ -23,19 +23,23 @@ def pictures_of(items: Iterable[Item], remote: RemotePictures) -> Iterator[Viewe
         elif isinstance(item, AnswerItem) and loaded:
             text = str(item.text)
             places = sorted((text.find(address), address) for address in loaded)
-            yield from (_held(picture) for at, each in places if at >= 0 and (picture := remote.of(each).picture))
+            yield from (
+                _loaded_picture(picture)
+                for at, each in places
+                if at >= 0 and (picture := remote.state_of(each).picture)
+            )
 
 
-def viewed(picture: Image | HeldPicture) -> Viewed | None:
+def to_viewer_picture(picture: Image | InMemoryImage) -> ViewerPicture | None:
     """One picture; None for one that is not here."""
-    if isinstance(picture, HeldPicture):
-        return _held(picture)
+    if isinstance(picture, InMemoryImage):
+        return _loaded_picture(picture)
     if isinstance(picture.source, UrlSource):
         return None
-    return Viewed(picture.source, picture.name or _unnamed())
+    return ViewerPicture(picture.source, picture.name or _default_name())
 
 
-def place_in(pictures: Sequence[Viewed], source: Viewable) -> int | None:
+def index_of(pictures: Sequence[ViewerPicture], source: ViewableImage) -> int | None:
     """Where a picture stands; the same one may stand there twice."""
     exact = next((index for index, each in enumerate(pictures) if each.source is source), None)
     if exact is not None:
@@ -43,16 +47,16 @@ def place_in(pictures: Sequence[Viewed], source: Viewable) -> int | None:
     return next((index for index, each in enumerate(pictures) if each.source == source), None)
 
 
-def _of_images(images: Iterable[Image], remote: RemotePictures) -> Iterator[Viewed]:
+def _of_images(images: Iterable[Image], remote: RemoteImages) -> Iterator[ViewerPicture]:
     for image in images:
-        held = remote.of(image.source.url).picture if isinstance(image.source, UrlSource) else None
-        if found := (_held(held) if held else viewed(image)):
+        held = remote.state_of(image.source.url).picture if isinstance(image.source, UrlSource) else None
+        if found := (_loaded_picture(held) if held else to_viewer_picture(image)):
             yield found
 
 
-def _held(picture: HeldPicture) -> Viewed:
-    return Viewed(picture, picture.name or _unnamed())
+def _loaded_picture(picture: InMemoryImage) -> ViewerPicture:
+    return ViewerPicture(picture, picture.name or _default_name())
 
 
-def _unnamed() -> str:
+def _default_name() -> str:
     return QCoreApplication.translate("Pictures", "Picture")

@@ -15,20 +15,20 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QWidget
 
 from ui.look.theme import ThemeSource
-from ui.shell.contents.decoding import Decoded
-from ui.shell.contents.framing import STEP, Framing
+from ui.shell.contents.decoding import DecodedPicture
+from ui.shell.contents.framing import ZOOM_STEP, PanZoom
 
-_NOTCH = 120
-_PAN = 64
+_WHEEL_NOTCH = 120
+_PAN_STEP = 64
 """Pixels of the view that an arrow key moves."""
 
 _ARROWS: dict[int, QPointF] = {
-    Qt.Key.Key_Left: QPointF(_PAN, 0),
-    Qt.Key.Key_Right: QPointF(-_PAN, 0),
-    Qt.Key.Key_Up: QPointF(0, _PAN),
-    Qt.Key.Key_Down: QPointF(0, -_PAN),
+    Qt.Key.Key_Left: QPointF(_PAN_STEP, 0),
+    Qt.Key.Key_Right: QPointF(-_PAN_STEP, 0),
+    Qt.Key.Key_Up: QPointF(0, _PAN_STEP),
+    Qt.Key.Key_Down: QPointF(0, -_PAN_STEP),
 }
-_CRISP = 3.0
+_CRISP_ZOOM = 3.0
 """Enlarged so far, pixels are shown as the squares that they are."""
 
 
@@ -45,7 +45,7 @@ class PictureCanvas(QWidget):
         self._themes = themes
         self._levels: list[QImage] = []
         self._words = ""
-        self._framing = Framing()
+        self._pan_zoom = PanZoom()
         self._dragged: QPointF | None = None
         self.setMinimumSize(160, 120)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -55,12 +55,12 @@ class PictureCanvas(QWidget):
     @property
     def zoom(self) -> float:
         """Pixels of the screen for each pixel of the picture."""
-        return self._framing.zoom
+        return self._pan_zoom.zoom
 
     @property
     def fits(self) -> bool:
         """Whether all of it is seen, whatever the window's size."""
-        return self._framing.fits
+        return self._pan_zoom.fits
 
     @property
     def image(self) -> QImage | None:
@@ -72,38 +72,38 @@ class PictureCanvas(QWidget):
         """What is said instead of a picture."""
         return self._words
 
-    def show_picture(self, decoded: Decoded) -> None:
+    def show_picture(self, decoded: DecodedPicture) -> None:
         """All of it."""
         self._levels, self._words = decoded.levels, ""
-        self._framing.show(decoded.size)
-        self._changed()
+        self._pan_zoom.show(decoded.size)
+        self._update_view()
 
     def show_words(self, words: str) -> None:
         """Instead of a picture."""
         self._levels, self._words = [], words
-        self._changed()
+        self._update_view()
 
     def fit(self) -> None:
         """Show all of it; a small one is not enlarged."""
-        self._framing.fits = True
-        self._changed()
+        self._pan_zoom.fits = True
+        self._update_view()
 
     def zoom_to(self, zoom: float, at: QPointF | None = None) -> None:
         """This zoom, with the point `at` of the view staying where it is."""
         if self._levels:
-            self._framing.zoom_to(zoom, at)
-            self._changed()
+            self._pan_zoom.zoom_to(zoom, at)
+            self._update_view()
 
     def zoom_by(self, steps: float, at: QPointF | None = None) -> None:
         """So many steps closer."""
-        self.zoom_to(self.zoom * STEP**steps, at)
+        self.zoom_to(self.zoom * ZOOM_STEP**steps, at)
 
-    def _changed(self) -> None:
-        self._framing.put_behind(self.size(), self.devicePixelRatioF())
+    def _update_view(self) -> None:
+        self._pan_zoom.set_view(self.size(), self.devicePixelRatioF())
         if self._dragged is not None:
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
         else:
-            can_move = bool(self._levels) and self._framing.can_move
+            can_move = bool(self._levels) and self._pan_zoom.can_move
             self.setCursor(Qt.CursorShape.OpenHandCursor if can_move else Qt.CursorShape.ArrowCursor)
         self.update()
         self.zoomed.emit()
@@ -115,7 +115,7 @@ class PictureCanvas(QWidget):
         painter.fillRect(event.rect(), QColor(theme.sidebar))
         if self._levels:
             # A screen of another sharpness tells nobody.
-            self._framing.put_behind(self.size(), self.devicePixelRatioF())
+            self._pan_zoom.set_view(self.size(), self.devicePixelRatioF())
             self._paint_picture(painter)
         elif self._words:
             painter.setPen(QColor(theme.muted))
@@ -128,52 +128,52 @@ class PictureCanvas(QWidget):
         zoom, level = self.zoom, 0
         while level + 1 < len(self._levels) and zoom * (1 << (level + 1)) <= 1:
             level += 1
-        image, whole = self._levels[level], self._framing.box()
+        image, whole = self._levels[level], self._pan_zoom.box()
         seen = whole.intersected(QRectF(self.rect()))
         if image.hasAlphaChannel():
-            painter.fillRect(seen, _tiles(QColor(self._themes.theme.window), QColor(self._themes.theme.hover)))
+            painter.fillRect(seen, _checkerboard(QColor(self._themes.theme.window), QColor(self._themes.theme.hover)))
         across, down = image.width() / whole.width(), image.height() / whole.height()
         left, top = (seen.left() - whole.left()) * across, (seen.top() - whole.top()) * down
-        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, zoom < _CRISP and zoom != 1)
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, zoom < _CRISP_ZOOM and zoom != 1)
         painter.drawImage(seen, image, QRectF(left, top, seen.width() * across, seen.height() * down))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """What fitted still fits."""
         super().resizeEvent(event)
-        self._changed()
+        self._update_view()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Closer or further, at the pointer."""
-        self.zoom_by(event.angleDelta().y() / _NOTCH, event.position())
+        self.zoom_by(event.angleDelta().y() / _WHEEL_NOTCH, event.position())
         event.accept()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Take hold of it."""
         if event.button() == Qt.MouseButton.LeftButton:
             self._dragged = event.position()
-            self._changed()
+            self._update_view()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Move it."""
-        if self._dragged is not None and self._levels and self._framing.can_move:
-            self._framing.move_by(event.position() - self._dragged)
+        if self._dragged is not None and self._levels and self._pan_zoom.can_move:
+            self._pan_zoom.move_by(event.position() - self._dragged)
             self._dragged = event.position()
-            self._changed()
+            self._update_view()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         """Let go."""
         del event
         self._dragged = None
-        self._changed()
+        self._update_view()
 
     def event(self, event: QEvent) -> bool:
         """An arrow key moves it; it is taken before the window makes a shortcut of it."""
-        way = _way(event) if self._levels and self._framing.can_move else None
+        way = _pan_of_key(event) if self._levels and self._pan_zoom.can_move else None
         if way is None:
             return super().event(event)
         if event.type() == QEvent.Type.KeyPress:
-            self._framing.move_by(way)
-            self._changed()
+            self._pan_zoom.move_by(way)
+            self._update_view()
         event.accept()
         return True
 
@@ -185,7 +185,7 @@ class PictureCanvas(QWidget):
             self.fit()
 
 
-def _way(event: QEvent) -> QPointF | None:
+def _pan_of_key(event: QEvent) -> QPointF | None:
     """Where a key moves the picture."""
     if not isinstance(event, QKeyEvent) or event.type() not in {QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress}:
         return None
@@ -193,7 +193,7 @@ def _way(event: QEvent) -> QPointF | None:
     return _ARROWS.get(event.key()) if held == Qt.KeyboardModifier.NoModifier else None
 
 
-def _tiles(light: QColor, dark: QColor) -> QPixmap:
+def _checkerboard(light: QColor, dark: QColor) -> QPixmap:
     """What shows through the holes of a picture."""
     tiles = QPixmap(16, 16)
     tiles.fill(light)

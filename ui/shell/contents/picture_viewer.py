@@ -8,17 +8,17 @@ from PySide6.QtWidgets import QDialog, QHBoxLayout, QVBoxLayout, QWidget
 
 from ui.look.controls import ElidedLabel, IconButton, announce, button, label
 from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
-from ui.look.visible_text import with_hidden_shown
-from ui.shell.contents.decoding import MOST_SHOWN, Decoded, Viewed, decode
+from ui.look.visible_text import show_hidden
+from ui.shell.contents.decoding import MAX_SHOWN_PIXELS, DecodedPicture, ViewerPicture, decode_picture
 from ui.shell.contents.picture_canvas import PictureCanvas
-from ui.transcript.pictures import MOST_PIXELS, PictureSource, place_of
-from ui.transcript.workshop import Workshop
+from ui.transcript.pictures import MAX_PIXELS, ImageFiles, locate_image
+from ui.transcript.workshop import JobQueue
 
-_SHARE = 0.8
+_MAX_SCREEN_SHARE = 0.8
 """Of the screen, at most, when it opens."""
 
 
-_NAME = 96
+_MIN_NAME_WIDTH = 96
 """Pixels of its name that are seen however narrow the window is."""
 
 
@@ -27,18 +27,18 @@ class PictureViewer(QDialog):
 
     save_requested = Signal(object)
 
-    def __init__(self, themes: ThemeSource, pictures: PictureSource, parent: QWidget) -> None:
+    def __init__(self, themes: ThemeSource, pictures: ImageFiles, parent: QWidget) -> None:
         super().__init__(parent)
         self._themes = themes
         self._pictures = pictures
-        self._workshop = Workshop()
-        self._list: Sequence[Viewed] = ()
+        self._jobs = JobQueue()
+        self._list: Sequence[ViewerPicture] = ()
         self._at = 0
         self._asked = 0
         self._geometry = QByteArray()
         self.canvas = PictureCanvas(themes)
         self._name = ElidedLabel("", Qt.TextElideMode.ElideMiddle)
-        self._name.setMinimumWidth(_NAME)
+        self._name.setMinimumWidth(_MIN_NAME_WIDTH)
         self._place = label("", "muted")
         self._percent = button("", self._fit_or_full, "quiet", self.tr("Zoom"))
         self._note = label("", "muted", wrap=True)
@@ -47,14 +47,14 @@ class PictureViewer(QDialog):
         self._build()
         self.canvas.zoomed.connect(self._show_zoom)
         # A bound method of this window could not be called any more when its end is announced.
-        self.destroyed.connect(self._workshop.close)
+        self.destroyed.connect(self._jobs.close)
 
     @property
-    def current(self) -> Viewed | None:
+    def current(self) -> ViewerPicture | None:
         """What is looked at."""
         return self._list[self._at] if self._list else None
 
-    def show_pictures(self, pictures: Sequence[Viewed], at: int) -> None:
+    def show_pictures(self, pictures: Sequence[ViewerPicture], at: int) -> None:
         """Open, or come to the front, with this one."""
         self._list, self._at = pictures, at
         if not self.isVisible():
@@ -76,14 +76,14 @@ class PictureViewer(QDialog):
             self._show_current()
 
     def _first_size(self) -> QSize:
-        room = (self.screen() or QGuiApplication.primaryScreen()).availableSize() * _SHARE
+        room = (self.screen() or QGuiApplication.primaryScreen()).availableSize() * _MAX_SCREEN_SHARE
         return room.boundedTo(QSize(1200, 860))
 
     def _show_current(self) -> None:
         viewed = self.current
         if viewed is None:
             return
-        name = with_hidden_shown(viewed.name)
+        name = show_hidden(viewed.name)
         self.setWindowTitle(self.tr("Picture: {0}").format(name))
         self._name.show_text(name)
         self._place.setText(self.tr("{0} of {1}").format(self._at + 1, len(self._list)))
@@ -93,17 +93,17 @@ class PictureViewer(QDialog):
         self.canvas.setAccessibleName(self.tr("Picture: {0}").format(name))
         self._note.hide()
         self.canvas.show_words(self.tr("Loading…"))
-        where = place_of(viewed.source, self._pictures)
+        where = locate_image(viewed.source, self._pictures)
         self._asked += 1
         asked = self._asked
 
-        def job() -> Decoded:
+        def job() -> DecodedPicture:
             # Who leafs through many wants the last one.
-            return decode(where) if asked == self._asked else Decoded(QSize())
+            return decode_picture(where) if asked == self._asked else DecodedPicture(QSize())
 
-        self._workshop.do(asked, job, lambda found: self._show(asked, viewed, found))
+        self._jobs.submit(asked, job, lambda found: self._show(asked, viewed, found))
 
-    def _show(self, asked: int, viewed: Viewed, decoded: Decoded) -> None:
+    def _show(self, asked: int, viewed: ViewerPicture, decoded: DecodedPicture) -> None:
         if asked != self._asked or self.current is None:
             return
         sentence = self._sentence(decoded)
@@ -115,14 +115,14 @@ class PictureViewer(QDialog):
         self._note.setVisible(bool(sentence) and bool(decoded.levels))
         size = self.tr("{0} × {1} pixels").format(decoded.own.width(), decoded.own.height()) if decoded.levels else ""
         self.canvas.setAccessibleDescription(" ".join(part for part in (size, sentence) if part))
-        name = with_hidden_shown(viewed.name)
+        name = show_hidden(viewed.name)
         announce(self.canvas, ", ".join(part for part in (name, self._place.text(), size, sentence) if part))
 
-    def _sentence(self, decoded: Decoded) -> str:
+    def _sentence(self, decoded: DecodedPicture) -> str:
         """What is not as one would think, and what to do about it."""
         millions = f"{decoded.megapixels:.0f}"
-        if not decoded.levels and decoded.megapixels * 1_000_000 > MOST_PIXELS:
-            limit = str(MOST_PIXELS // 1_000_000)
+        if not decoded.levels and decoded.megapixels * 1_000_000 > MAX_PIXELS:
+            limit = str(MAX_PIXELS // 1_000_000)
             words = self.tr(
                 "This picture has {0} megapixels; more than {1} are not opened here. "
                 "Save it, and open it in an image editor."
@@ -135,7 +135,7 @@ class PictureViewer(QDialog):
                 "This picture has {0} megapixels. To spare memory it is shown with {1}; "
                 "save it and open it in an image editor to see all of them."
             )
-            return words.format(millions, str(MOST_SHOWN // 1_000_000))
+            return words.format(millions, str(MAX_SHOWN_PIXELS // 1_000_000))
         return ""
 
     def _show_zoom(self) -> None:

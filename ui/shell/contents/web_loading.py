@@ -8,27 +8,27 @@ from PySide6.QtCore import QObject
 
 from desktop_agent.vocabulary.errors import ImageRefused
 from ui.bridge.contents.web_pictures import WebPictures
-from ui.bridge.tasks import Tasks
-from ui.look.sentences import spoken
-from ui.transcript.remote_pictures import RemotePictures
+from ui.bridge.tasks import BackgroundTasks
+from ui.look.sentences import translate_sentence
+from ui.transcript.remote_pictures import RemoteImages
 
 
-class WebLoading(QObject):
+class WebPictureLoader(QObject):
     """Between what a transcript wants and what fetches it."""
 
-    def __init__(self, remote: RemotePictures, tasks: Tasks, parent: QObject) -> None:
+    def __init__(self, remote: RemoteImages, tasks: BackgroundTasks, parent: QObject) -> None:
         super().__init__(parent)
         self._remote = remote
         self._tasks = tasks
         self._web = WebPictures()
         self._loading: dict[str, asyncio.Task[bytes]] = {}
         remote.wanted.connect(self._load)
-        remote.unwanted.connect(self._give_up)
+        remote.unwanted.connect(self._cancel)
 
     def _load(self, address: str, insists: bool) -> None:  # noqa: FBT001  what the signal carries
         self._tasks.start(self._fetch(address, insists=insists))
 
-    def _give_up(self, address: str) -> None:
+    def _cancel(self, address: str) -> None:
         if task := self._loading.pop(address, None):
             task.cancel()
 
@@ -45,9 +45,9 @@ class WebLoading(QObject):
                 # To its end, so that its connection is closed when this one is.
                 with suppress(asyncio.CancelledError, ImageRefused):
                     await task
-        self._tell(address, task)
+        self._show_outcome(address, task)
 
-    def _tell(self, address: str, task: asyncio.Task[bytes]) -> None:
+    def _show_outcome(self, address: str, task: asyncio.Task[bytes]) -> None:
         if task.cancelled():
             return
         error = task.exception()
@@ -55,7 +55,9 @@ class WebLoading(QObject):
             self._remote.arrived(address, task.result(), unquote(urlsplit(address).path.rpartition("/")[2]))
         elif isinstance(error, ImageRefused):
             may_insist = error.kind == "private_address"
-            self._remote.failed(address, spoken(error.sentence), spoken(error.remedy), may_insist=may_insist)
+            self._remote.failed(
+                address, translate_sentence(error.sentence), translate_sentence(error.remedy), may_insist=may_insist
+            )
         else:
-            self._remote.given_up(address)
+            self._remote.cancelled(address)
             raise error

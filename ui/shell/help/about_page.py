@@ -8,14 +8,14 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout
 from ui.bridge.opening import AddressOpener
 from ui.look.controls import button, label
 from ui.look.icons import pixmap
-from ui.look.parts.scrolled_column import ScrolledColumn
+from ui.look.parts.scrolled_column import ScrollColumn
 from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
 
-_DRAWING = 56
+_ICON_SIZE = 56
 _MOST_ZOOM = 150
 
 
-class AboutPage(ScrolledColumn):
+class AboutPage(ScrollColumn):
     """Its texts can be selected and copied."""
 
     def __init__(self, themes: ThemeSource, data_folder: Path, opener: AddressOpener) -> None:
@@ -63,7 +63,7 @@ class AboutPage(ScrolledColumn):
     def _apply_theme(self) -> None:
         # No larger than that, or the name beside it would be cut.
         part = min(self._themes.zoom, _MOST_ZOOM) / 100
-        self._drawing.setPixmap(pixmap("desktop-agent", "#000000", round(_DRAWING * part), 2))
+        self._drawing.setPixmap(pixmap("desktop-agent", "#000000", round(_ICON_SIZE * part), 2))
 
 
 def _selectable(text: str) -> QLabel:

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
-from ui.bridge.pictures import Pictures
+from ui.bridge.pictures import PictureStore
 from ui.look.theme import ThemeSource
 
 if TYPE_CHECKING:
     from ui.shell.help.help_dialog import HelpDialog
 
 
-class Help(QObject):
+class HelpPresenter(QObject):
     """Of one window, whose actions it lists."""
 
-    def __init__(self, themes: ThemeSource, pictures: Pictures, data_folder: Path, window: QWidget) -> None:
+    def __init__(self, themes: ThemeSource, pictures: PictureStore, data_folder: Path, window: QWidget) -> None:
         super().__init__(window)
         self._themes = themes
         self._pictures = pictures
@@ -26,15 +26,15 @@ class Help(QObject):
 
     def show_guide(self) -> None:
         """How the program is used."""
-        self._shown().turn_to("guide")
+        self._open_dialog().turn_to("guide")
 
     def show_shortcuts(self) -> None:
         """All actions that have keys."""
-        self._shown().turn_to("shortcuts")
+        self._open_dialog().turn_to("shortcuts")
 
     def show_about(self) -> None:
         """Version, licence, and where the data is."""
-        self._shown().turn_to("about")
+        self._open_dialog().turn_to("about")
 
     def close(self) -> None:
         """End what the guide is drawn with: the program ends."""
@@ -42,7 +42,7 @@ class Help(QObject):
             self._dialog.guide.close_workers()
             self._dialog.close()
 
-    def _shown(self) -> "HelpDialog":
+    def _open_dialog(self) -> "HelpDialog":
         if self._dialog is None:
             from ui.shell.help.help_dialog import HelpDialog
 

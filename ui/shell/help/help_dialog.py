@@ -21,26 +21,26 @@ from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import Message, Role
 from resources import resource_path
 from ui.bridge.opening import AddressOpener
-from ui.bridge.pictures import Pictures
-from ui.look.controls import ChoiceBox, announce, button, label
+from ui.bridge.pictures import PictureStore
+from ui.look.controls import ComboBox, announce, button, label
 from ui.look.rows import RowDelegate
-from ui.look.sentences import spoken
+from ui.look.sentences import translate_sentence
 from ui.look.theme import SPACE_L, SPACE_M, SPACE_XL, ThemeSource
 from ui.shell.help.about_page import AboutPage
 from ui.shell.help.shortcuts_page import ShortcutsPage
 from ui.transcript.view import TranscriptView
 
 Page = Literal["guide", "shortcuts", "about"]
-SIZE = QSize(900, 700)
+DIALOG_SIZE = QSize(900, 700)
 LIST_WIDTH = 190
-NARROW = 640
+NARROW_WIDTH = 640
 """Pixels at 100 % zoom: a window that is less wide has its pages in a menu over them."""
 
 
 class HelpDialog(QDialog):
     """It blocks nothing, so that one can read and try. Show it with `show()`."""
 
-    def __init__(self, themes: ThemeSource, pictures: Pictures, data_folder: Path, window: QWidget) -> None:
+    def __init__(self, themes: ThemeSource, pictures: PictureStore, data_folder: Path, window: QWidget) -> None:
         super().__init__(window)
         self._themes = themes
         self._window = window
@@ -49,9 +49,9 @@ class HelpDialog(QDialog):
         opener = AddressOpener(self)
         self._problem = label(kind="error", wrap=True)
         self._about = AboutPage(themes, data_folder, opener)
-        self._contents: dict[Page, QWidget] = {}
+        self._page_widgets: dict[Page, QWidget] = {}
         self._list = QListWidget()
-        self._menu = ChoiceBox()
+        self._menu = ComboBox()
         self._middle = QHBoxLayout()
         self._pages = QStackedWidget()
         self._column = QVBoxLayout(self)
@@ -63,8 +63,8 @@ class HelpDialog(QDialog):
         self.guide.set_transcript(Transcript([Message(role=Role.ASSISTANT, blocks=(Text(text=text),))]))
         self.guide.scroller.to_start()
         # Nothing arrives here that one could jump to.
-        self.guide.scroller.follows.disconnect(self.guide.jump.setHidden)
-        self.guide.jump.hide()
+        self.guide.scroller.following_changed.disconnect(self.guide.jump_button.setHidden)
+        self.guide.jump_button.hide()
         self.guide.link_activated.connect(opener.open_link)
         opener.failed.connect(self._show_problem)
         themes.changed.connect(self._apply_theme)
@@ -73,17 +73,17 @@ class HelpDialog(QDialog):
     def turn_to(self, page: Page) -> None:
         """Show a page, with what the window can do by now."""
         self._shortcuts.show_actions_of(self._window)
-        self._list.setCurrentRow(list(self._contents).index(page))
-        self._contents[page].setFocus()
+        self._list.setCurrentRow(list(self._page_widgets).index(page))
+        self._page_widgets[page].setFocus()
         self._problem.hide()
 
     def _show_problem(self, sentence: Sentence) -> None:
-        self._problem.setText(spoken(sentence))
+        self._problem.setText(translate_sentence(sentence))
         self._problem.show()
-        announce(self, spoken(sentence))
+        announce(self, translate_sentence(sentence))
 
     def _add(self, page: Page, title: str, content: QWidget) -> None:
-        self._contents[page] = content
+        self._page_widgets[page] = content
         self._pages.addWidget(content)
         self._list.addItem(title)
 
@@ -94,7 +94,7 @@ class HelpDialog(QDialog):
 
     def _apply_theme(self) -> None:
         part = self._themes.zoom / 100
-        is_narrow = self.width() < NARROW * part
+        is_narrow = self.width() < NARROW_WIDTH * part
         self._list.setFixedWidth(round(LIST_WIDTH * part))
         self._list.setVisible(not is_narrow)
         self._menu.setVisible(is_narrow)
@@ -106,7 +106,7 @@ class HelpDialog(QDialog):
     def _build(self) -> None:
         self.setWindowTitle(self.tr("Help"))
         self.setAccessibleName(self.tr("Help"))
-        self.resize((SIZE * (self._themes.zoom / 100)).boundedTo(self.screen().availableSize() * 0.9))
+        self.resize((DIALOG_SIZE * (self._themes.zoom / 100)).boundedTo(self.screen().availableSize() * 0.9))
         self.guide.setAccessibleName(self.tr("Guide"))
         self._list.setAccessibleName(self.tr("Pages"))
         self._list.setItemDelegate(RowDelegate(self._themes, self._list))

@@ -3,10 +3,10 @@
 from PySide6.QtWidgets import QFrame, QListView, QVBoxLayout, QWidget
 
 from ui.look.controls import label
-from ui.look.parts.found_rows import FoundRow, FoundRows
+from ui.look.parts.found_rows import ResultModel, ResultRow
 from ui.look.rows import RowDelegate
 from ui.look.theme import SPACE_L, SPACE_M, ThemeSource
-from ui.shell.commands import commands, keys_of, numbered
+from ui.shell.commands import listed_actions, numbered_actions, shortcut_text
 
 
 class ShortcutsPage(QWidget):
@@ -14,7 +14,7 @@ class ShortcutsPage(QWidget):
 
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
-        self._rows = FoundRows(self)
+        self._rows = ResultModel(self)
         self._list = QListView()
         self._list.setModel(self._rows)
         self._list.setItemDelegate(RowDelegate(themes, self._list))
@@ -31,13 +31,13 @@ class ShortcutsPage(QWidget):
 
     def show_actions_of(self, window: QWidget) -> None:
         """As they are now."""
-        rows = [_row(each.text(), keys) for each in commands(window) if (keys := keys_of(each))]
-        series = numbered(window)
+        rows = [_row(each.text(), keys) for each in listed_actions(window) if (keys := shortcut_text(each))]
+        series = numbered_actions(window)
         if series:
-            keys = f"{keys_of(series[0])} … {keys_of(series[-1])}"
+            keys = f"{shortcut_text(series[0])} … {shortcut_text(series[-1])}"
             rows.append(_row(self.tr("Conversation 1 to {0} of the list").format(len(series)), keys))
         self._rows.show_rows(rows)
 
 
-def _row(text: str, keys: str) -> FoundRow:
-    return FoundRow(text=text, detail=keys, spoken=f"{text}, {keys}", is_choosable=True)
+def _row(text: str, keys: str) -> ResultRow:
+    return ResultRow(text=text, detail=keys, spoken=f"{text}, {keys}", is_choosable=True)

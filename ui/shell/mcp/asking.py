@@ -9,43 +9,43 @@ from PySide6.QtWidgets import QWidget
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.mcp.asking import ElicitationAnswer
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.mcp.asking import Asking
+from ui.bridge.mcp.asking import McpRequests
 from ui.bridge.opening import AddressOpener
 from ui.look.theme import ThemeSource
 
 if TYPE_CHECKING:
-    from ui.approval.asking.asking_dialog import AskingDialog
+    from ui.approval.asking.asking_dialog import ServerRequestDialog
 
 
-class AskingPresenter(QObject):
+class ElicitationPresenter(QObject):
     """One dialog for all that is asked, whichever conversation is open: a server may work for several."""
 
     def __init__(
         self,
         themes: ThemeSource,
-        asking: Asking,
+        asking: McpRequests,
         conversation: Callable[[], OpenConversation | None],
         window: QWidget,
     ) -> None:
         super().__init__(window)
         self._themes = themes
-        self._asking = asking
+        self._requests = asking
         self._conversation = conversation
         self._window = window
-        self._made: AskingDialog | None = None
+        self._created_dialog: ServerRequestDialog | None = None
         self._opener = AddressOpener(self)
-        self._opener.failed.connect(self._show_unopened)
+        self._opener.failed.connect(self._show_not_opened)
         asking.changed.connect(self._refresh)
 
     def _refresh(self) -> None:
-        waiting = self._asking.waiting
-        if not waiting and self._made is None:
+        waiting = self._requests.waiting
+        if not waiting and self._created_dialog is None:
             return
         dialog = self._dialog
-        dialog.set_asked(waiting)
+        dialog.set_requests(waiting)
         dialog.set_can_stop(self._is_working)
         # What cannot be shown was declined meanwhile.
-        if self._asking.waiting and not dialog.isVisible():
+        if self._requests.waiting and not dialog.isVisible():
             dialog.open()
             if self._window.isVisible() and not self._window.isActiveWindow():
                 self._window.windowHandle().alert(0)
@@ -56,23 +56,23 @@ class AskingPresenter(QObject):
         return conversation is not None and conversation.working
 
     @property
-    def _dialog(self) -> "AskingDialog":
+    def _dialog(self) -> "ServerRequestDialog":
         """Made when a server first asks: most starts of the program never show it."""
-        if self._made is None:
-            from ui.approval.asking.asking_dialog import AskingDialog
+        if self._created_dialog is None:
+            from ui.approval.asking.asking_dialog import ServerRequestDialog
 
-            self._made = AskingDialog(self._themes, self._window)
-            self._made.answered.connect(self._answer)
-            self._made.page_wanted.connect(self._open_page)
-            self._made.stop_requested.connect(self._stop)
-        return self._made
+            self._created_dialog = ServerRequestDialog(self._themes, self._window)
+            self._created_dialog.answered.connect(self._answer)
+            self._created_dialog.page_wanted.connect(self._open_page)
+            self._created_dialog.stop_requested.connect(self._stop)
+        return self._created_dialog
 
     @Slot(str, object)
     def _answer(self, asked_id: str, answer: object) -> None:
         if isinstance(answer, ElicitationAnswer):
-            self._asking.answer(asked_id, answer)
+            self._requests.answer(asked_id, answer)
         else:
-            self._asking.approve(asked_id, agreed=answer is True)
+            self._requests.approve(asked_id, agreed=answer is True)
 
     @Slot(str)
     def _open_page(self, address: str) -> None:
@@ -80,9 +80,9 @@ class AskingPresenter(QObject):
         self._opener.open_page(address)
 
     @Slot(object)
-    def _show_unopened(self, sentence: Sentence) -> None:
-        if self._made is not None:
-            self._made.show_unopened(sentence)
+    def _show_not_opened(self, sentence: Sentence) -> None:
+        if self._created_dialog is not None:
+            self._created_dialog.show_open_error(sentence)
 
     def _stop(self) -> None:
         conversation = self._conversation()

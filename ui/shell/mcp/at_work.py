@@ -5,19 +5,19 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.vocabulary.errors import Sentence
-from ui.bridge.library import Library
-from ui.bridge.mcp.asking import Asking
-from ui.bridge.mcp.notices import ServerNotices
-from ui.bridge.mcp.offers import Offers
-from ui.bridge.tasks import Tasks
+from ui.bridge.library import ConversationLibrary
+from ui.bridge.mcp.asking import McpRequests
+from ui.bridge.mcp.notices import McpNotices
+from ui.bridge.mcp.offers import McpCatalog
+from ui.bridge.tasks import BackgroundTasks
 from ui.composer.composer import Composer
 from ui.look.theme import ThemeSource
 from ui.shell.banners import Banner, BannerArea, BannerButton
-from ui.shell.mcp.asking import AskingPresenter
-from ui.shell.mcp.offers import KEYS, OffersControls
+from ui.shell.mcp.asking import ElicitationPresenter
+from ui.shell.mcp.offers import INSERT_SHORTCUT, McpCatalogControls
 
 
-class ServersAtWork(QObject):
+class McpPresenter(QObject):
     """Put into a window whose composer and banners these are."""
 
     settings_requested = Signal()
@@ -26,31 +26,31 @@ class ServersAtWork(QObject):
     def __init__(
         self,
         themes: ThemeSource,
-        bridge: tuple[Asking, Offers, ServerNotices],
+        bridge: tuple[McpRequests, McpCatalog, McpNotices],
         composer: Composer,
         banners: BannerArea,
-        tasks: Tasks,
-        library: Library,
+        tasks: BackgroundTasks,
+        library: ConversationLibrary,
         window: QWidget,
     ) -> None:
         super().__init__(window)
         asking, offers, notices = bridge
-        self._asking = asking
+        self._requests = asking
         self._banners = banners
-        self.questions = AskingPresenter(themes, asking, lambda: library.current, window)
-        self.offers = OffersControls(themes, composer, offers, tasks, library, window)
+        self.questions = ElicitationPresenter(themes, asking, lambda: library.current, window)
+        self.offers = McpCatalogControls(themes, composer, offers, tasks, library, window)
         self.offers.settings_requested.connect(self.settings_requested)
-        notices.told.connect(self._tell)
-        notices.tell_all()
+        notices.told.connect(self._show_notice)
+        notices.notify_all()
         insert = QAction(self.tr("Insert from a server"), window)
-        insert.setShortcut(QKeySequence(KEYS))
+        insert.setShortcut(QKeySequence(INSERT_SHORTCUT))
         insert.triggered.connect(self.offers.open)
         window.addAction(insert)
 
     def close(self) -> None:
         """The window goes: who asks hears that nobody answers."""
-        self._asking.close()
+        self._requests.close()
 
-    def _tell(self, sentence: Sentence) -> None:
+    def _show_notice(self, sentence: Sentence) -> None:
         buttons = (BannerButton(self.tr("MCP servers…"), self.settings_requested.emit),)
         self._banners.show_banner(Banner(str(sentence), sentence, level="notice", buttons=buttons))

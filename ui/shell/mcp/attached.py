@@ -5,20 +5,20 @@ from secrets import token_hex
 
 from desktop_agent.vocabulary.blocks import Block, Text
 from desktop_agent.vocabulary.tool_calls import UntrustedSource
-from ui.bridge.drafts import DraftResource, KeptDraft
-from ui.bridge.pictures import Pictures
-from ui.composer.offers.attached import PendingResource, WordsOf
-from ui.composer.offers.chip_row import Attached, PastedText
+from ui.bridge.drafts import ComposerDraft, DraftResource
+from ui.bridge.pictures import PictureStore
+from ui.composer.offers.attached import PendingResource, PromptSource
+from ui.composer.offers.chip_row import Attachment, PastedText
 from ui.composer.pictures import PendingPicture, UnreadablePicture
 
 
-def servers_of(attached: Iterable[Attached]) -> tuple[UntrustedSource, ...]:
+def untrusted_sources(attached: Iterable[Attachment]) -> tuple[UntrustedSource, ...]:
     """The servers of tools from which something of it came, each once."""
     sources = [each for each in attached if not isinstance(each, PastedText | UnreadablePicture) and each.server]
     return tuple(dict.fromkeys(UntrustedSource("mcp", each.server, each.server_id) for each in sources))
 
 
-def draft_of(text: str, attached: Sequence[Attached]) -> KeptDraft:
+def to_draft(text: str, attached: Sequence[Attachment]) -> ComposerDraft:
     """As a draft."""
     pictures = [(each.taken, each.name) for each in attached if isinstance(each, PendingPicture)]
     resources = tuple(
@@ -28,10 +28,10 @@ def draft_of(text: str, attached: Sequence[Attached]) -> KeptDraft:
     )
     pasted = tuple(each.text for each in attached if isinstance(each, PastedText))
     unreadable = tuple(each.image for each in attached if isinstance(each, UnreadablePicture))
-    return KeptDraft(text, pictures, resources, servers_of(attached), pasted, unreadable)
+    return ComposerDraft(text, pictures, resources, untrusted_sources(attached), pasted, unreadable)
 
 
-def attached_of(draft: KeptDraft) -> list[Attached]:
+def from_draft(draft: ComposerDraft) -> list[Attachment]:
     """Of a draft. Which picture is whose is not kept; that something is, is."""
     pictures = [PendingPicture(name, taken) for taken, name in draft.pictures]
     resources = [
@@ -39,10 +39,10 @@ def attached_of(draft: KeptDraft) -> list[Attached]:
     ]
     pasted = [PastedText(text) for text in draft.pasted]
     unreadable = [UnreadablePicture(image) for image in draft.unreadable]
-    return [*pasted, *pictures, *unreadable, *resources, *(WordsOf(each.name, each.id) for each in draft.outside)]
+    return [*pasted, *pictures, *unreadable, *resources, *(PromptSource(each.name, each.id) for each in draft.outside)]
 
 
-async def blocks_of(text: str, attached: Sequence[Attached], pictures: Pictures) -> list[Block]:
+async def to_blocks(text: str, attached: Sequence[Attachment], pictures: PictureStore) -> list[Block]:
     """As a message: what came from a server stands in blocks of its own that say so.
 
     Raises StorageFailed, and ImageRefused for a picture that could not be read and is known to be gone by now.
@@ -53,7 +53,7 @@ async def blocks_of(text: str, attached: Sequence[Attached], pictures: Pictures)
     blocks: list[Block] = [Text(text=whole)] if whole.strip() else []
     for each in attached:
         if isinstance(each, PendingResource):
-            blocks.append(Text(text=_marked(each)))
+            blocks.append(Text(text=_labelled_resource(each)))
         elif isinstance(each, PendingPicture):
             if each.server:
                 blocks.append(
@@ -65,7 +65,7 @@ async def blocks_of(text: str, attached: Sequence[Attached], pictures: Pictures)
     return blocks
 
 
-def _marked(resource: PendingResource) -> str:
+def _labelled_resource(resource: PendingResource) -> str:
     """For the model, which reads no frames. What a server wrote cannot hold the sign that ends it."""
     sign, title = token_hex(4), " ".join(resource.title.split())
     head = f"[“{title}”, {resource.uri}, from the server “{resource.server}”, up to {sign}:]"

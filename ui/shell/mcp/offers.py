@@ -7,29 +7,29 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
-from desktop_agent.vocabulary.mcp.contents import OfferedPrompt, OfferedResource, OfferedTemplate, PromptArgument
+from desktop_agent.vocabulary.mcp.contents import McpPrompt, McpPromptArgument, McpResource, McpResourceTemplate
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.library import Library
-from ui.bridge.mcp.offers import Offers
-from ui.bridge.tasks import Tasks
+from ui.bridge.library import ConversationLibrary
+from ui.bridge.mcp.offers import McpCatalog
+from ui.bridge.tasks import BackgroundTasks
 from ui.composer.composer import Composer
-from ui.composer.offers.attached import Fetching, PendingResource, PictureOf, WordsOf
-from ui.composer.offers.offer_rows import OfferRow, Wanted
-from ui.composer.offers.typed_signs import TypedSigns
-from ui.composer.offers.uri_template import filled, gaps_of
+from ui.composer.offers.attached import AttachmentFetch, PendingResource, PromptSource, ServerPicture
+from ui.composer.offers.offer_rows import CompletionItem, CompletionKind
+from ui.composer.offers.typed_signs import CompletionTriggers
+from ui.composer.offers.uri_template import expand_template, template_variables
 from ui.look.controls import IconButton
-from ui.look.sentences import plain_tip
+from ui.look.sentences import plain_tooltip
 from ui.look.theme import ThemeSource
-from ui.shell.mcp.attached import draft_of
+from ui.shell.mcp.attached import to_draft
 
 if TYPE_CHECKING:
-    from ui.composer.offers.arguments_dialog import ArgumentsDialog
-    from ui.composer.offers.offers_popup import OffersPopup
+    from ui.composer.offers.arguments_dialog import PromptArgumentsDialog
+    from ui.composer.offers.offers_popup import CompletionPopup
 
-KEYS = "Ctrl+Shift+I"
+INSERT_SHORTCUT = "Ctrl+Shift+I"
 
 
-class OffersControls(QObject):
+class McpCatalogControls(QObject):
     """A button in the composer, and the signs that open the same list. Out of sight while no server is on."""
 
     settings_requested = Signal()
@@ -38,107 +38,110 @@ class OffersControls(QObject):
         self,
         themes: ThemeSource,
         composer: Composer,
-        offers: Offers,
-        tasks: Tasks,
-        library: Library,
+        offers: McpCatalog,
+        tasks: BackgroundTasks,
+        library: ConversationLibrary,
         window: QWidget,
     ) -> None:
         super().__init__(window)
         self._themes = themes
         self._composer = composer
-        self._offers = offers
+        self._catalog = offers
         self._tasks = tasks
         self._library = library
         self._window = window
-        self._made: OffersPopup | None = None
+        self._created_popup: CompletionPopup | None = None
         self.button = IconButton(themes, "server", self.tr("Insert from a server"))
-        self.button.setToolTip(plain_tip(self.tr("Insert from an MCP server") + f" ({KEYS})"))
-        self._signs = TypedSigns(composer.editor)
+        self.button.setToolTip(plain_tooltip(self.tr("Insert from an MCP server") + f" ({INSERT_SHORTCUT})"))
+        self._typed_triggers = CompletionTriggers(composer.editor)
         composer.add_control(self.button)
         self.button.clicked.connect(self.open)
-        self._signs.typed.connect(self._on_sign)
-        offers.changed.connect(self._refresh)
-        offers.outdated.connect(self._ask_again)
-        self._refresh()
+        self._typed_triggers.triggered.connect(self._on_trigger)
+        offers.changed.connect(self._show_catalog)
+        offers.outdated.connect(self._refresh_server)
+        self._show_catalog()
 
     def open(self) -> None:
         """Show all that is offered."""
         self._open("all")
 
-    def _on_sign(self, sign: str) -> None:
-        if self._offers.any_on:
+    def _on_trigger(self, sign: str) -> None:
+        if self._catalog.has_enabled_server:
             self._open("prompts" if sign == "/" else "resources")
 
-    def _open(self, wanted: Wanted) -> None:
-        if not self._offers.any_on:
+    def _open(self, wanted: CompletionKind) -> None:
+        if not self._catalog.has_enabled_server:
             return
-        self._ask()
-        self._popup.open_over(self._composer, wanted)
+        self._refresh_catalog()
+        self._popup.open_above(self._composer, wanted)
 
-    def _ask(self) -> None:
+    def _refresh_catalog(self) -> None:
         conversation = self._library.current
-        self._offers.ask(conversation.workspace if conversation is not None else None)
+        self._catalog.ask(conversation.workspace if conversation is not None else None)
 
-    def _ask_again(self, server_id: str) -> None:
-        if self._made is not None and self._made.isVisible():
-            self._offers.ask_again(server_id)
+    def _refresh_server(self, server_id: str) -> None:
+        if self._created_popup is not None and self._created_popup.isVisible():
+            self._catalog.refresh_server(server_id)
 
-    def _refresh(self) -> None:
-        self.button.setVisible(self._offers.any_on)
-        if self._made is not None:
-            self._made.show_offers(self._offers.groups)
+    def _show_catalog(self) -> None:
+        self.button.setVisible(self._catalog.has_enabled_server)
+        if self._created_popup is not None:
+            self._created_popup.set_groups(self._catalog.groups)
 
     @property
-    def _popup(self) -> "OffersPopup":
+    def _popup(self) -> "CompletionPopup":
         """Made when it is first opened."""
-        if self._made is None:
-            from ui.composer.offers.offers_popup import OffersPopup
+        if self._created_popup is None:
+            from ui.composer.offers.offers_popup import CompletionPopup
 
-            self._made = OffersPopup(self._themes, self._window)
-            self._made.chosen.connect(self._take)
-            self._made.left.connect(self._leave)
-            self._made.refresh_requested.connect(self._ask)
-            self._made.settings_requested.connect(self.settings_requested)
-            self._made.show_offers(self._offers.groups)
-        return self._made
+            self._created_popup = CompletionPopup(self._themes, self._window)
+            self._created_popup.chosen.connect(self._on_chosen)
+            self._created_popup.left.connect(self._on_dismissed)
+            self._created_popup.refresh_requested.connect(self._refresh_catalog)
+            self._created_popup.settings_requested.connect(self.settings_requested)
+            self._created_popup.set_groups(self._catalog.groups)
+        return self._created_popup
 
-    def _leave(self, typed: str) -> None:
-        self._signs.go_on(typed)
+    def _on_dismissed(self, typed: str) -> None:
+        self._typed_triggers.continue_typing(typed)
         self._composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def _take(self, row: OfferRow) -> None:
-        self._signs.take_back()
+    def _on_chosen(self, row: CompletionItem) -> None:
+        self._typed_triggers.take_back()
         self._composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
         # Another one may be shown by the time all is written that it needs.
         conversation = self._library.current
         if conversation is None:
             return
         match row.offered:
-            case OfferedPrompt(name=name, arguments=arguments) if arguments:
-                self._ask_for(row, name, arguments, lambda values: self._insert(conversation, row, name, values))
-            case OfferedPrompt(name=name):
+            case McpPrompt(name=name, arguments=arguments) if arguments:
+                self._ask_arguments(row, name, arguments, lambda values: self._insert(conversation, row, name, values))
+            case McpPrompt(name=name):
                 self._insert(conversation, row, name, {})
-            case OfferedResource(uri=uri):
+            case McpResource(uri=uri):
                 self._attach(conversation, row, uri)
-            case OfferedTemplate(uri_template=template):
-                gaps = tuple(PromptArgument(gap, "", required=True) for gap in gaps_of(template))
-                self._ask_for(
-                    row, template, gaps, lambda values: self._attach(conversation, row, filled(template, values))
+            case McpResourceTemplate(uri_template=template):
+                gaps = tuple(McpPromptArgument(gap, "", required=True) for gap in template_variables(template))
+                self._ask_arguments(
+                    row,
+                    template,
+                    gaps,
+                    lambda values: self._attach(conversation, row, expand_template(template, values)),
                 )
             case None:
                 pass
 
-    def _ask_for(
+    def _ask_arguments(
         self,
-        row: OfferRow,
+        row: CompletionItem,
         of: str,
-        arguments: tuple[PromptArgument, ...],
+        arguments: tuple[McpPromptArgument, ...],
         then: Callable[[dict[str, str]], None],
     ) -> None:
-        from ui.composer.offers.arguments_dialog import ArgumentsDialog
+        from ui.composer.offers.arguments_dialog import PromptArgumentsDialog
 
         described = row.offered.description if row.offered is not None else ""
-        dialog = ArgumentsDialog(row.text, described, arguments, self._window)
+        dialog = PromptArgumentsDialog(row.text, described, arguments, self._window)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
 
         def complete(name: str, written: str) -> None:
@@ -148,54 +151,60 @@ class OffersControls(QObject):
         dialog.filled_in.connect(then)
         dialog.open()
 
-    def _complete(self, dialog: "ArgumentsDialog", row: OfferRow, of: str, name: str, written: str) -> None:
+    def _complete(self, dialog: "PromptArgumentsDialog", row: CompletionItem, of: str, name: str, written: str) -> None:
         async def complete() -> None:
-            found = await self._offers.complete(row.server_id, of, name, {**dialog.values, name: written})
+            found = await self._catalog.complete(row.server_id, of, name, {**dialog.values, name: written})
             # It may have been closed, and with that deleted, meanwhile.
             if isValid(dialog) and dialog.isVisible():
                 dialog.show_completions(name, found)
 
         self._tasks.start(complete())
 
-    def _insert(self, conversation: OpenConversation, row: OfferRow, name: str, values: dict[str, str]) -> None:
-        self._tasks.start(self._inserted(conversation, row, name, values))
+    def _insert(self, conversation: OpenConversation, row: CompletionItem, name: str, values: dict[str, str]) -> None:
+        self._tasks.start(self._insert_prompt(conversation, row, name, values))
 
-    async def _inserted(self, conversation: OpenConversation, row: OfferRow, name: str, values: dict[str, str]) -> None:
-        text, pictures = await self._offers.prompt(row.server_id, name, values)
+    async def _insert_prompt(
+        self, conversation: OpenConversation, row: CompletionItem, name: str, values: dict[str, str]
+    ) -> None:
+        text, pictures = await self._catalog.prompt(row.server_id, name, values)
         fetching = [
-            self._composer.attachments.fetching_of_picture(PictureOf(row.server, row.text, data, row.server_id))
+            self._composer.attachments.create_picture_fetch(ServerPicture(row.server, row.text, data, row.server_id))
             for data in pictures
         ]
-        await self._add(conversation, text, [WordsOf(row.server, row.server_id)] if text else [], fetching)
+        await self._add(conversation, text, [PromptSource(row.server, row.server_id)] if text else [], fetching)
 
-    def _attach(self, conversation: OpenConversation, row: OfferRow, uri: str) -> None:
-        async def read() -> list[PendingResource | PictureOf]:
-            found = await self._offers.read(row.server_id, row.text, uri)
+    def _attach(self, conversation: OpenConversation, row: CompletionItem, uri: str) -> None:
+        async def read() -> list[PendingResource | ServerPicture]:
+            found = await self._catalog.read(row.server_id, row.text, uri)
             return [
                 PendingResource(row.server, row.text, uri, piece, row.server_id)
                 if isinstance(piece, str)
-                else PictureOf(row.server, row.text, piece, row.server_id)
+                else ServerPicture(row.server, row.text, piece, row.server_id)
                 for piece in found
             ]
 
-        fetching = self._composer.attachments.fetching_of(row.text, read)
+        fetching = self._composer.attachments.create_fetch(row.text, read)
         self._tasks.start(self._add(conversation, "", [], [fetching]))
 
     async def _add(
-        self, conversation: OpenConversation, text: str, words: Sequence[WordsOf], fetching: Sequence[Fetching]
+        self,
+        conversation: OpenConversation,
+        text: str,
+        words: Sequence[PromptSource],
+        fetching: Sequence[AttachmentFetch],
     ) -> None:
         """To what is being written in this conversation, which need not be the one that is shown."""
-        fetched = [] if self._shows(conversation) else [await each.result() for each in fetching]
-        if self._shows(conversation):
+        fetched = [] if self._is_shown(conversation) else [await each.result() for each in fetching]
+        if self._is_shown(conversation):
             if text:
-                self._composer.give_back(text, words)
-            self._composer.attachments.add_fetching(fetching)
+                self._composer.restore_message(text, words)
+            self._composer.attachments.add_fetches(fetching)
             return
         items = [item for each in fetched for item in each.items]
-        await self._library.drafts.add(conversation, draft_of(text, [*words, *items]))
+        await self._library.drafts.add(conversation, to_draft(text, [*words, *items]))
         for problem in (problem for each in fetched for problem in each.problems):
             raise problem
 
-    def _shows(self, conversation: OpenConversation) -> bool:
+    def _is_shown(self, conversation: OpenConversation) -> bool:
         current = self._library.current
         return current is not None and current.id == conversation.id

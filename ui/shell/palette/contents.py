@@ -7,16 +7,16 @@ from typing import Protocol
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QAction
 
-from ui.bridge.library import Library
-from ui.bridge.servers import ModelGroup, Servers
+from ui.bridge.library import ConversationLibrary
+from ui.bridge.servers import ModelGroup, ModelServers
 from ui.look.theme import ThemeSource
-from ui.shell.commands import commands, keys_of, other_words
+from ui.shell.commands import listed_actions, shortcut_text, synonyms
 from ui.shell.palette.palette import CommandPalette
-from ui.shell.palette.rows import CommandRow, Group
+from ui.shell.palette.rows import CommandGroup, CommandRow
 from ui.shell.window import MainWindow
 
 
-class _Listed(Protocol):
+class _ListedConversation(Protocol):
     @property
     def id(self) -> str: ...
 
@@ -24,20 +24,22 @@ class _Listed(Protocol):
     def title(self) -> str: ...
 
 
-class Palette(QObject):
+class PalettePresenter(QObject):
     """Knows the actions, conversations and models that there are now."""
 
-    def __init__(self, themes: ThemeSource, window: MainWindow, library: Library, servers: Servers) -> None:
+    def __init__(
+        self, themes: ThemeSource, window: MainWindow, library: ConversationLibrary, servers: ModelServers
+    ) -> None:
         super().__init__(window)
         self._themes = themes
         self._window = window
         self._library = library
-        self._conversations: Sequence[_Listed] = ()
+        self._conversations: Sequence[_ListedConversation] = ()
         self._models: Sequence[ModelGroup] = ()
         self._widget: CommandPalette | None = None
-        self.shown_by: QAction | None = None
+        self.opening_action: QAction | None = None
         """The action that opens it, which it need not list."""
-        self.leads_on: Sequence[QAction] = ()
+        self.fallback_actions: Sequence[QAction] = ()
         """What it offers to who looked for something that is not there."""
         library.listed.connect(self._on_listed)
         servers.models_changed.connect(self._on_models)
@@ -45,30 +47,30 @@ class Palette(QObject):
     def open(self) -> None:
         """Show it over the window, or close it again."""
         if self._widget is None:
-            self._widget = CommandPalette(self._themes, self._groups, self._window, self._way_on)
+            self._widget = CommandPalette(self._themes, self._groups, self._window, self._fallback_rows)
         self._widget.open()
 
     @Slot(list)
-    def _on_listed(self, conversations: Sequence[_Listed]) -> None:
+    def _on_listed(self, conversations: Sequence[_ListedConversation]) -> None:
         self._conversations = conversations
 
     @Slot(list)
     def _on_models(self, groups: Sequence[ModelGroup]) -> None:
         self._models = groups
 
-    def _groups(self) -> Sequence[Group]:
+    def _groups(self) -> Sequence[CommandGroup]:
         return (
-            Group(self.tr("Commands"), self._command_rows()),
-            Group(self.tr("Conversations"), self._conversation_rows()),
-            Group(self.tr("Models"), self._model_rows()),
+            CommandGroup(self.tr("Commands"), self._command_rows()),
+            CommandGroup(self.tr("Conversations"), self._conversation_rows()),
+            CommandGroup(self.tr("Models"), self._model_rows()),
         )
 
     def _command_rows(self) -> list[CommandRow]:
-        listed = (each for each in commands(self._window) if each.isEnabled() and each is not self.shown_by)
+        listed = (each for each in listed_actions(self._window) if each.isEnabled() and each is not self.opening_action)
         return [_command_row(each) for each in listed]
 
-    def _way_on(self) -> list[CommandRow]:
-        return [_command_row(each) for each in self.leads_on]
+    def _fallback_rows(self) -> list[CommandRow]:
+        return [_command_row(each) for each in self.fallback_actions]
 
     def _conversation_rows(self) -> list[CommandRow]:
         return [
@@ -102,8 +104,6 @@ class Palette(QObject):
 
 
 def _command_row(action: QAction) -> CommandRow:
-    text, keys = action.text(), keys_of(action)
+    text, keys = action.text(), shortcut_text(action)
     said = f"{text}, {keys}" if keys else text
-    return CommandRow(
-        text=text, detail=keys, also=other_words(action), spoken=said, is_choosable=True, do=action.trigger
-    )
+    return CommandRow(text=text, detail=keys, also=synonyms(action), spoken=said, is_choosable=True, do=action.trigger)

@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QVBoxLayout, QW
 
 from ui.look.parts.search_panel import SearchPanel
 from ui.look.theme import SPACE_L, SPACE_S, SPACE_XL, ThemeSource
-from ui.shell.palette.rows import CommandRow, Group, rows_for
+from ui.shell.palette.rows import CommandGroup, CommandRow, matching_rows
 
-SIZE = QSize(600, 440)
+PALETTE_SIZE = QSize(600, 440)
 _BORDER = 1
 
 
@@ -20,22 +20,22 @@ class CommandPalette(QWidget):
     def __init__(
         self,
         themes: ThemeSource,
-        groups: Callable[[], Sequence[Group]],
+        groups: Callable[[], Sequence[CommandGroup]],
         window: QWidget,
         way_on: Callable[[], Sequence[CommandRow]] = list,
     ) -> None:
         super().__init__(window)
         self._themes = themes
-        self._ask = groups
-        self._way_on = way_on
-        self._groups: Sequence[Group] = ()
+        self._find_groups = groups
+        self._fallback_rows = way_on
+        self._groups: Sequence[CommandGroup] = ()
         self._window = window
-        self._before: QWidget | None = None
-        self._panel = SearchPanel(themes, self._found, self.tr("Commands"))
+        self._previous_focus: QWidget | None = None
+        self._panel = SearchPanel(themes, self._find_rows, self.tr("Commands"))
         self._frame = QFrame(self)
         self._build()
         self._panel.chosen.connect(self._choose)
-        self._panel.narrowed.connect(self._fit)
+        self._panel.results_changed.connect(self._fit)
         window.installEventFilter(self)
         self.hide()
 
@@ -44,8 +44,8 @@ class CommandPalette(QWidget):
         if self.isVisible():
             self.leave()
             return
-        self._groups = self._ask()
-        self._before = QApplication.focusWidget()
+        self._groups = self._find_groups()
+        self._previous_focus = QApplication.focusWidget()
         self._panel.begin()
         self._fit()
         self.show()
@@ -55,7 +55,7 @@ class CommandPalette(QWidget):
 
     def leave(self) -> None:
         """Close it and give the keyboard back to where it was."""
-        before, self._before = self._before, None
+        before, self._previous_focus = self._previous_focus, None
         self.hide()
         if before is not None and before.window() is self._window and before.isVisible():
             before.setFocus(Qt.FocusReason.PopupFocusReason)
@@ -76,8 +76,8 @@ class CommandPalette(QWidget):
             self._fit()
         return super().eventFilter(watched, event)
 
-    def _found(self, typed: str) -> Sequence[CommandRow]:
-        return rows_for(typed, self._groups, self._way_on())
+    def _find_rows(self, typed: str) -> Sequence[CommandRow]:
+        return matching_rows(typed, self._groups, self._fallback_rows())
 
     def _choose(self, row: CommandRow) -> None:
         # First the keyboard goes back: what is done may put it elsewhere.
@@ -87,7 +87,7 @@ class CommandPalette(QWidget):
 
     def _fit(self) -> None:
         self.setGeometry(self._window.rect())
-        wanted = SIZE * (self._themes.zoom / 100)
+        wanted = PALETTE_SIZE * (self._themes.zoom / 100)
         around = 2 * SPACE_S + 2 * _BORDER
         # No higher than what is found.
         wanted.setHeight(self._panel.whole_height(wanted.height() - around) + around)
@@ -96,7 +96,7 @@ class CommandPalette(QWidget):
     def _build(self) -> None:
         self.setAccessibleName(self.tr("Commands"))
         self._frame.setProperty("kind", "popup")
-        self._panel.say_what_for(self.tr("Commands"), self.tr("Find a command, a conversation or a model"))
+        self._panel.set_label(self.tr("Commands"), self.tr("Find a command, a conversation or a model"))
         inside = QVBoxLayout(self._frame)
         inside.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, SPACE_S)
         inside.addWidget(self._panel)

@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 
 from PySide6.QtCore import QCoreApplication
 
-from ui.look.parts.found_rows import FoundRow
-from ui.shell.palette.matching import TypedWords
+from ui.look.parts.found_rows import ResultRow
+from ui.shell.palette.matching import FuzzyMatcher
 
-MOST = 50
+MAX_GROUP_ROWS = 50
 """Rows of a group; who types another letter finds the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommandRow(FoundRow):
+class CommandRow(ResultRow):
     """A row, and what choosing it does."""
 
     also: str = ""
@@ -22,20 +22,20 @@ class CommandRow(FoundRow):
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class CommandGroup:
     """Rows under a heading, in the order in which they are shown while nothing is typed."""
 
     title: str
     rows: Sequence[CommandRow]
 
 
-def rows_for(typed: str, groups: Iterable[Group], way_on: Sequence[CommandRow] = ()) -> list[CommandRow]:
+def matching_rows(typed: str, groups: Iterable[CommandGroup], way_on: Sequence[CommandRow] = ()) -> list[CommandRow]:
     """Return the rows that fit, each group under its heading; what fits best stands first.
 
     Where none fits, that is said, and `way_on` is offered.
     """
-    words = TypedWords(typed)
-    found = [(_best(group, words), group.title) for group in groups]
+    words = FuzzyMatcher(typed)
+    found = [(_best_rows(group, words), group.title) for group in groups]
     fitting = [(ranked, title) for ranked, title in found if ranked]
     # The sort is stable: among equals the order of the groups stays.
     fitting.sort(key=lambda each: each[0][0][0])
@@ -50,10 +50,10 @@ def rows_for(typed: str, groups: Iterable[Group], way_on: Sequence[CommandRow] =
     return rows
 
 
-def _best(group: Group, words: TypedWords) -> list[tuple[int, CommandRow]]:
+def _best_rows(group: CommandGroup, words: FuzzyMatcher) -> list[tuple[int, CommandRow]]:
     if words.is_empty:
-        return [(0, row) for row in group.rows[:MOST]]
+        return [(0, row) for row in group.rows[:MAX_GROUP_ROWS]]
     ranked = ((words.rank(row.text, row.also), row) for row in group.rows)
     fitting = [(rank, row) for rank, row in ranked if rank is not None]
     fitting.sort(key=lambda each: each[0])
-    return fitting[:MOST]
+    return fitting[:MAX_GROUP_ROWS]

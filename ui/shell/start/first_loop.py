@@ -2,16 +2,16 @@
 
 from PySide6.QtCore import QEventLoop, QTimer
 
-from ui.shell.start.front import Front
+from ui.shell.start.front import StartupWindow
 
-_PATIENCE_MS = 1000
+_PAINT_TIMEOUT_MS = 1000
 """A window that starts minimised or covered is never painted; what is behind it is made all the same."""
 
 
-def run_first(front: Front) -> None:
+def run_until_painted(front: StartupWindow) -> None:
     """Show the window; returns when it is painted and has the keyboard, or will not get it."""
     loop = QEventLoop()
     front.ready.connect(loop.quit)
-    QTimer.singleShot(_PATIENCE_MS, loop.quit)
+    QTimer.singleShot(_PAINT_TIMEOUT_MS, loop.quit)
     front.show()
     loop.exec()

@@ -7,17 +7,17 @@ from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
 from ui.composer.message_editor import MessageEditor
-from ui.look.scheme import SchemeFollower
-from ui.look.style import Style
+from ui.look.scheme import ColourSchemeFollower
+from ui.look.style import ThemeApplier
 from ui.look.theme import ThemeSource
-from ui.shell.kept_look import WindowFile, kept_enter_sends, kept_look
+from ui.shell.kept_look import WindowStateFile, load_appearance, load_enter_sends
 from ui.shell.window import MainWindow
 
 _FOCUS_MS = 100
 """A window manager gives the keyboard within this, or not at all."""
 
 
-class Front(QObject):
+class StartupWindow(QObject):
     """The look, the window, and where both are kept."""
 
     ready = Signal()
@@ -29,26 +29,26 @@ class Front(QObject):
         super().__init__(app)
         self.app = app
         self.themes = themes
-        self.places = WindowFile(folder)
-        self.scheme = SchemeFollower(themes, app.styleHints(), self)
-        choice, zoom, reading = kept_look(self.places)
-        themes.read_as(reading)
+        self.places = WindowStateFile(folder)
+        self.scheme = ColourSchemeFollower(themes, app.styleHints(), self)
+        choice, zoom, reading = load_appearance(self.places)
+        themes.set_reading_style(reading)
         self.scheme.choose(choice, zoom)
-        self._style = Style(app, themes, self)
+        self._style = ThemeApplier(app, themes, self)
         self.window = MainWindow(themes)
         # Before the preferences are read, too, Enter must not send what was to go on in a new line.
-        self.window.frame.composer.set_enter_sends(kept_enter_sends(self.places))
+        self.window.frame.composer.set_enter_sends(load_enter_sends(self.places))
         self.is_ended = False
         """Whether the person or the system has ended the program by now."""
-        self.may_ask = True
+        self.can_ask = True
         """Whether the person can still be asked what to do with what could not be saved."""
         self.window.close_requested.connect(self.end)
-        app.aboutToQuit.connect(self.end_unasked)
+        app.aboutToQuit.connect(self.end_without_asking)
 
     def show(self) -> None:
         """Where the window was at the last end, ready for what the person writes."""
-        self.window.return_to_place(self.places)
-        paint = _Paint(self.window)
+        self.window.restore_window_state(self.places)
+        paint = _PaintProbe(self.window)
         paint.seen.connect(self._on_painted)
         self._editor.setFocus(Qt.FocusReason.OtherFocusReason)
         self.window.show()
@@ -58,23 +58,23 @@ class Front(QObject):
         self.is_ended = True
         self.ended.emit()
 
-    def end_unasked(self) -> None:
+    def end_without_asking(self) -> None:
         """The same, by the system: nobody may be there to answer."""
-        self.may_ask = False
+        self.can_ask = False
         self.end()
 
-    def stay(self) -> None:
+    def cancel_end(self) -> None:
         """The person took it back."""
         self.is_ended = False
 
     @property
-    def can_leave(self) -> bool:
+    def can_close(self) -> bool:
         """Whether it is ended, and nothing was written that would have to be kept."""
-        return self.is_ended and not self.window.frame.has_words
+        return self.is_ended and not self.window.frame.has_unsaved_text
 
     def leave(self) -> None:
         """Keep the place, take the window away."""
-        self.window.remember_place(self.places)
+        self.window.save_window_state(self.places)
         self.window.allow_closing()
         self.window.close()
         self.window.deleteLater()
@@ -95,14 +95,14 @@ class Front(QObject):
             self.ready.emit()
         else:
             self._editor.focus_changed.connect(self.ready, Qt.ConnectionType.SingleShotConnection)
-            QTimer.singleShot(_FOCUS_MS, self.window, self._on_patience)
+            QTimer.singleShot(_FOCUS_MS, self.window, self._on_focus_timeout)
 
-    def _on_patience(self) -> None:
+    def _on_focus_timeout(self) -> None:
         self.window.frame.composer.frame.mark_focus(focused=self._editor.hasFocus())
         self.ready.emit()
 
 
-class _Paint(QWidget):
+class _PaintProbe(QWidget):
     """A dot that nobody sees: it is painted with the window, and says so once. A filter of events would cost more."""
 
     seen = Signal()
@@ -113,8 +113,8 @@ class _Paint(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's name
         """What is painted in this turn of the loop is on the screen in the next."""
-        QTimer.singleShot(0, self, self._tell)
+        QTimer.singleShot(0, self, self._notify)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self.seen.emit()
         self.deleteLater()

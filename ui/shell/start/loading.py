@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Iterable
 
 
-async def load(room: str) -> None:
+async def import_in_thread(room: str) -> None:
     """Import it in a thread, so that neither a frame nor what is typed waits. Nothing of it may import Qt.
 
     PySide6 makes its types when they are first named, which crashes while the window uses others. Python looks for
@@ -21,7 +21,7 @@ async def load(room: str) -> None:
             gc.enable()
 
 
-async def load_in_slices(rooms: Iterable[str], is_left: Callable[[], bool] = lambda: False) -> None:
+async def import_in_slices(rooms: Iterable[str], is_left: Callable[[], bool] = lambda: False) -> None:
     """Import them here, one after the other, until it is left; between two of them the window does what waits."""
     for room in rooms:
         if is_left():

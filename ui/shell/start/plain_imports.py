@@ -3,7 +3,7 @@
 import builtins
 
 
-def without_features() -> None:
+def remove_feature_import_hook() -> None:
     """Take PySide6's own `__import__` away again.
 
     It serves `from __feature__ import …`, which nothing here uses, and for that it reads the source of every module

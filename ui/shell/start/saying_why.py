@@ -3,10 +3,10 @@
 import asyncio
 
 from desktop_agent.vocabulary.errors import AgentError
-from ui.shell.start.front import Front
+from ui.shell.start.front import StartupWindow
 
 
-async def say_why(front: Front, error: AgentError) -> None:
+async def show_startup_error(front: StartupWindow, error: AgentError) -> None:
     """Returns when the program is ended. Until then what was written can be copied, also what was sent."""
     ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 

@@ -7,7 +7,7 @@ from ui.look.controls import announce
 from ui.shell.banners import Banner, BannerArea
 from ui.transcript.view import TranscriptView
 
-TOLD_MS = 12_000
+EXPLANATION_MS = 12_000
 
 
 class CaretBrowsing(QObject):
@@ -17,8 +17,8 @@ class CaretBrowsing(QObject):
         super().__init__(parent)
         self._transcript = transcript
         self._banners = banners
-        self._has_told = False
-        transcript.caret.turned.connect(self._on_caret)
+        self._has_explained = False
+        transcript.caret.toggled.connect(self._on_caret)
 
     def toggle(self) -> None:
         """A caret in the transcript, or none any more."""
@@ -29,9 +29,9 @@ class CaretBrowsing(QObject):
         """The first time it is seen how one gets rid of it; a screen reader says it every time."""
         on = self.tr("Caret browsing is on. F7 or Esc turns it off.")
         off = self.tr("Caret browsing is off.")
-        if is_on and not self._has_told:
-            self._has_told = True
+        if is_on and not self._has_explained:
+            self._has_explained = True
             sentence = Sentence("{text}", {"text": on})
-            self._banners.show_banner(Banner("caret", sentence, level="remark", lasts=TOLD_MS))
+            self._banners.show_banner(Banner("caret", sentence, level="remark", lasts=EXPLANATION_MS))
         else:
             announce(self._transcript, on if is_on else off)

@@ -4,16 +4,16 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QLabel, QLineEdit, QToolButton, QVBoxLayout, QWidget
 
-from ui.look.controls import IconButton, announce, label, set_kind
-from ui.look.sentences import plain_tip
+from ui.look.controls import IconButton, announce, label, set_style_property
+from ui.look.sentences import plain_tooltip
 from ui.look.theme import SPACE_L, SPACE_S, SPACE_XS, ThemeSource
-from ui.transcript.surface.finding.finding import Finding, Found
-from ui.transcript.surface.finding.needle import Needle
+from ui.transcript.surface.finding.finding import Finder, FindStatus
+from ui.transcript.surface.finding.needle import Query
 
-_QUIET = 500
+_ANNOUNCE_MS = 500
 """Milliseconds without typing after which the count is read out."""
 
-_NARROW = 190
+_NARROW_FIELD = 190
 """Pixels of the field."""
 
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
@@ -24,20 +24,20 @@ class FindBar(QFrame):
 
     closed = Signal()
 
-    def __init__(self, themes: ThemeSource, finding: Finding, fallback: QWidget) -> None:
+    def __init__(self, themes: ThemeSource, finding: Finder, fallback: QWidget) -> None:
         super().__init__()
         self._finding = finding
         self._fallback = fallback
         self._before: QWidget | None = None
-        self._found = Found()
-        self._quiet = QTimer(self)
-        self._quiet.setSingleShot(True)
-        self._quiet.setInterval(_QUIET)
-        self._quiet.timeout.connect(self._read_out)
-        self._field = _Field()
+        self._found = FindStatus()
+        self._announce_timer = QTimer(self)
+        self._announce_timer.setSingleShot(True)
+        self._announce_timer.setInterval(_ANNOUNCE_MS)
+        self._announce_timer.timeout.connect(self._announce_count)
+        self._field = _FindField()
         self._below = label(kind="small")
-        self._case = _toggle(self.tr("Aa"), self.tr("Match case"))
-        self._words = _toggle(self.tr("|ab|"), self.tr("Whole words"))
+        self._case = _toggle_button(self.tr("Aa"), self.tr("Match case"))
+        self._words = _toggle_button(self.tr("|ab|"), self.tr("Whole words"))
         self._previous = IconButton(themes, "chevron-up", self.tr("Previous match"))
         self._next = IconButton(themes, "chevron-down", self.tr("Next match"))
         self._close = IconButton(themes, "close", self.tr("Close find bar"))
@@ -55,21 +55,21 @@ class FindBar(QFrame):
             self._field.setText(words)
         self._field.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self._field.selectAll()
-        self._look()
+        self._find()
 
     def step(self, by: int) -> None:
         """To the next match, or the one before; opens the bar first."""
         if self.isHidden():
             self.open()
         elif self._field.text():
-            self._quiet.stop()
+            self._announce_timer.stop()
             self._finding.step(by)
-            self._read_out()
+            self._announce_count()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Enter goes on, Shift+Enter back, Esc closes."""
         if event.key() == Qt.Key.Key_Escape:
-            self._shut()
+            self._close_bar()
         elif event.key() in _ENTER and self._field.hasFocus():
             self.step(-1 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1)
         else:
@@ -83,7 +83,7 @@ class FindBar(QFrame):
     def hideEvent(self, event: QHideEvent) -> None:
         """Nothing is read out any more."""
         super().hideEvent(event)
-        self._quiet.stop()
+        self._announce_timer.stop()
 
     def _build(self) -> None:
         self.setAccessibleName(self.tr("Find in conversation"))
@@ -107,20 +107,20 @@ class FindBar(QFrame):
         self._words.toggled.connect(self._on_typed)
         self._previous.clicked.connect(lambda: self.step(-1))
         self._next.clicked.connect(lambda: self.step(1))
-        self._close.clicked.connect(self._shut)
-        self._finding.found.connect(self._on_found)
+        self._close.clicked.connect(self._close_bar)
+        self._finding.status_changed.connect(self._on_found)
 
     def _on_typed(self) -> None:
         if not self.isHidden():
-            self._look()
-            self._quiet.start()
+            self._find()
+            self._announce_timer.start()
 
-    def _look(self) -> None:
+    def _find(self) -> None:
         text = self._field.text()
-        self._finding.look_for(Needle(text, match_case=self._case.isChecked(), whole_words=self._words.isChecked()))
-        self._on_found(self._found if text else Found())
+        self._finding.search(Query(text, match_case=self._case.isChecked(), whole_words=self._words.isChecked()))
+        self._on_found(self._found if text else FindStatus())
 
-    def _on_found(self, found: Found) -> None:
+    def _on_found(self, found: FindStatus) -> None:
         self._found = found
         self._show_count()
         self._previous.setEnabled(found.total > 0)
@@ -130,11 +130,11 @@ class FindBar(QFrame):
         """At the end of the field, or below it where the field is too narrow for both."""
         nothing = bool(self._field.text()) and self._found.complete and not self._found.total
         words = self._sentence()
-        is_below = self._field.width() < _NARROW
+        is_below = self._field.width() < _NARROW_FIELD
         self._field.show_count("" if is_below else words, nothing=nothing)
         self._field.setAccessibleDescription(words)
         self._below.setText(words)
-        set_kind(self._below, "kind", "error" if nothing else "small")
+        set_style_property(self._below, "kind", "error" if nothing else "small")
         self._below.setVisible(is_below and bool(words))
 
     def _sentence(self) -> str:
@@ -142,16 +142,18 @@ class FindBar(QFrame):
         if not self._field.text():
             return ""
         if found.total and not found.complete:
-            return self.tr("{0} so far").format(_number(self, found.total))
+            return self.tr("{0} so far").format(_localised_number(self, found.total))
         if found.total:
-            return self.tr("{0} of {1}").format(_number(self, found.current), _number(self, found.total))
+            return self.tr("{0} of {1}").format(
+                _localised_number(self, found.current), _localised_number(self, found.total)
+            )
         return self.tr("No matches") if found.complete else ""
 
-    def _read_out(self) -> None:
+    def _announce_count(self) -> None:
         if words := self._sentence():
             announce(self._field, words)
 
-    def _shut(self) -> None:
+    def _close_bar(self) -> None:
         """Find no more, and go back."""
         before = self._before
         had_keyboard = self.isAncestorOf(QApplication.focusWidget() or self._fallback)
@@ -164,7 +166,7 @@ class FindBar(QFrame):
         self.closed.emit()
 
 
-class _Field(QLineEdit):
+class _FindField(QLineEdit):
     """With the count at its end."""
 
     def __init__(self) -> None:
@@ -181,22 +183,22 @@ class _Field(QLineEdit):
     def show_count(self, words: str, *, nothing: bool) -> None:
         """The text that is typed ends before these words."""
         self._count.setText(words)
-        set_kind(self._count, "kind", "error" if nothing else "small")
+        set_style_property(self._count, "kind", "error" if nothing else "small")
         room = self._count.sizeHint().width() + SPACE_S if words else 0
         self.setTextMargins(0, 0, room, 0)
 
 
-def _toggle(face: str, name: str) -> QToolButton:
+def _toggle_button(face: str, name: str) -> QToolButton:
     made = QToolButton()
     made.setText(face)
     made.setCheckable(True)
     made.setAccessibleName(name)
-    made.setToolTip(plain_tip(name))
+    made.setToolTip(plain_tooltip(name))
     made.setProperty("kind", "quiet")
     made.setProperty("square", "true")
     made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     return made
 
 
-def _number(widget: QWidget, number: int) -> str:
+def _localised_number(widget: QWidget, number: int) -> str:
     return widget.locale().toString(number)

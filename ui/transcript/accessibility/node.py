@@ -19,20 +19,20 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QWidget
 
-from ui.transcript.accessibility.text import NodeText, Readable
-from ui.transcript.surface.screen import Screen
+from ui.transcript.accessibility.text import AccessibleText, AccessibleTextInterface
+from ui.transcript.surface.screen import RowViewport
 
 _NOTHING = cast("int", shiboken6.VoidPtr(0))
 _PRESS = QAccessibleActionInterface.pressAction()
 _LEVEL = QAccessible.Attribute.Level
 
 
-class Node(QObject):
+class AccessibleNode(QObject):
     """One accessible child. `interface` is kept here because Qt keeps only the C++ half."""
 
-    def __init__(self, above: QObject, screen: Screen, role: QAccessible.Role) -> None:
+    def __init__(self, above: QObject, screen: RowViewport, role: QAccessible.Role) -> None:
         super().__init__(above)
-        self.above = above
+        self.parent_node = above
         self.screen = screen
         self.role = role
         self.interface: QAccessibleInterface | None = None
@@ -46,11 +46,11 @@ class Node(QObject):
         readable = self.readable()
         return readable.text() if readable else ""
 
-    def readable(self) -> Readable | None:
+    def readable(self) -> AccessibleText | None:
         """Its text, if it is one that can be read piece by piece."""
         return None
 
-    def children_now(self) -> Sequence[QObject]:
+    def child_nodes(self) -> Sequence[QObject]:
         """What is in it."""
         return ()
 
@@ -66,7 +66,7 @@ class Node(QObject):
         """How it gets the keyboard."""
         return None
 
-    def has_keyboard(self) -> bool:
+    def has_keyboard_focus(self) -> bool:
         """Whether keys go to it."""
         return False
 
@@ -74,18 +74,18 @@ class Node(QObject):
         """Of a heading; else 0."""
         return 0
 
-    def end(self) -> None:
+    def dispose(self) -> None:
         """Nobody needs it any more."""
         self.deleteLater()
 
 
-class NodeInterface(QAccessibleObject):
+class AccessibleNodeInterface(QAccessibleObject):
     """Asks its node."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: AccessibleNode) -> None:
         super().__init__(node)
         self._node = node
-        self._text: NodeText | None = None
+        self._text: AccessibleTextInterface | None = None
         self._actions: _Actions | None = None
         self._attributes: _Attributes | None = None
 
@@ -112,7 +112,7 @@ class NodeInterface(QAccessibleObject):
         state.offscreen = not on_screen  # pyright: ignore[reportAttributeAccessIssue]
         state.focusable = self._node.focus() is not None  # pyright: ignore[reportAttributeAccessIssue]
         view = viewport.parentWidget()
-        state.focused = self._node.has_keyboard() and view is not None and view.hasFocus()  # pyright: ignore[reportAttributeAccessIssue]
+        state.focused = self._node.has_keyboard_focus() and view is not None and view.hasFocus()  # pyright: ignore[reportAttributeAccessIssue]
         state.readOnly = True  # pyright: ignore[reportAttributeAccessIssue]
         state.multiLine = self._node.readable() is not None  # pyright: ignore[reportAttributeAccessIssue]
         return state
@@ -123,25 +123,25 @@ class NodeInterface(QAccessibleObject):
 
     def parent(self) -> QAccessibleInterface:
         """What it is in."""
-        return QAccessible.queryAccessibleInterface(self._node.above)
+        return QAccessible.queryAccessibleInterface(self._node.parent_node)
 
     def childCount(self) -> int:
         """How many are in it."""
-        return len(self._node.children_now())
+        return len(self._node.child_nodes())
 
     def child(self, index: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]  # Qt allows none
         """One of them."""
-        children = self._node.children_now()
+        children = self._node.child_nodes()
         return QAccessible.queryAccessibleInterface(children[index]) if 0 <= index < len(children) else None
 
     def indexOfChild(self, child: QAccessibleInterface, /) -> int:
         """Which one it is."""
         found = child.object()
-        return next((at for at, each in enumerate(self._node.children_now()) if each is found), -1)
+        return next((at for at, each in enumerate(self._node.child_nodes()) if each is found), -1)
 
     def childAt(self, x: int, y: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Which one is at a point of the screen."""
-        return child_at(self._node.children_now(), x, y)
+        return child_at(self._node.child_nodes(), x, y)
 
     def focusChild(self) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """None has the keyboard by itself."""
@@ -155,19 +155,19 @@ class NodeInterface(QAccessibleObject):
         """What more it can: text, actions, a level."""
         kinds, node = QAccessible.InterfaceType, self._node
         if t == kinds.TextInterface and node.readable():
-            self._text = self._text or NodeText(node)
-            return _address(self._text)
+            self._text = self._text or AccessibleTextInterface(node)
+            return _interface_address(self._text)
         if t == kinds.ActionInterface and (node.press() or node.focus()):
             self._actions = self._actions or _Actions(node)
-            return _address(self._actions)
+            return _interface_address(self._actions)
         if t == kinds.AttributesInterface and node.level():
             self._attributes = self._attributes or _Attributes(node)
-            return _address(self._attributes)
+            return _interface_address(self._attributes)
         return _NOTHING
 
 
 class _Actions(QAccessibleActionInterface):
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: AccessibleNode) -> None:
         super().__init__()
         self._node = node
 
@@ -186,7 +186,7 @@ class _Actions(QAccessibleActionInterface):
 
 
 class _Attributes(QAccessibleAttributesInterface):
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: AccessibleNode) -> None:
         super().__init__()
         self._node = node
 
@@ -206,6 +206,8 @@ def child_at(children: Sequence[QObject], x: int, y: int) -> QAccessibleInterfac
     return None
 
 
-def _address(interface: QAccessibleTextInterface | QAccessibleActionInterface | QAccessibleAttributesInterface) -> int:
+def _interface_address(
+    interface: QAccessibleTextInterface | QAccessibleActionInterface | QAccessibleAttributesInterface,
+) -> int:
     # A plain integer would be taken for a Python object's address; only VoidPtr is passed on as the pointer it holds.
     return cast("int", shiboken6.VoidPtr(shiboken6.getCppPointer(interface)[0]))

@@ -6,44 +6,46 @@ from functools import partial
 from PySide6.QtCore import QCoreApplication, QRect
 from PySide6.QtGui import QAccessible
 
-from ui.transcript.accessibility.node import Node
-from ui.transcript.accessibility.reach import Reach
-from ui.transcript.accessibility.readables import BlockText
+from ui.transcript.accessibility.node import AccessibleNode
+from ui.transcript.accessibility.reach import AccessibilityContext
+from ui.transcript.accessibility.readables import AccessibleBlockText
 from ui.transcript.blocks.block import Block, Control
-from ui.transcript.blocks.buttons import ButtonsBlock
+from ui.transcript.blocks.buttons import ButtonRowBlock
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.math.math_block import MathBlock
 from ui.transcript.blocks.rule import RuleBlock
 from ui.transcript.blocks.table_block import TableBlock
-from ui.transcript.blocks.text_block import LeafText, TextBlock
-from ui.transcript.markdown.inline import Line, tip_of
+from ui.transcript.blocks.text_block import MarkdownTextBlock, TextBlock
+from ui.transcript.markdown.inline import Line, link_tooltip
 from ui.transcript.surface.stops import Link, links_of
 
 _Role = QAccessible.Role
-_INSIDE = {"item": _Role.ListItem, "quote": _Role.BlockQuote, "footnote": _Role.Note}
-_KINDS: tuple[tuple[type[Block], QAccessible.Role], ...] = (
+_CONTAINER_ROLES = {"item": _Role.ListItem, "quote": _Role.BlockQuote, "footnote": _Role.Note}
+_BLOCK_ROLES: tuple[tuple[type[Block], QAccessible.Role], ...] = (
     (TableBlock, _Role.Table),
     (CodeBlock, _Role.Section),
     (MathBlock, _Role.Equation),
     (RuleBlock, _Role.Separator),
-    (ButtonsBlock, _Role.Grouping),
+    (ButtonRowBlock, _Role.Grouping),
     (TextBlock, _Role.Paragraph),
 )
 
 
-class PartNode(Node):
+class BlockNode(AccessibleNode):
     """A block of a row, by its number; `index` says where its row stands now."""
 
-    def __init__(self, row_node: Node, reach: Reach, index: Callable[[], int], block: int) -> None:
+    def __init__(
+        self, row_node: AccessibleNode, reach: AccessibilityContext, index: Callable[[], int], block: int
+    ) -> None:
         row = reach.row(index())
         found = row.blocks[block] if row and block < len(row.blocks) else None
         super().__init__(row_node, reach.screen, _role_of(found) if found else _Role.Grouping)
-        self._reach, self._index, self._number = reach, index, block
-        self._kept: dict[tuple[str, int], Node] = {}
+        self._context, self._index, self._number = reach, index, block
+        self._children: dict[tuple[str, int], AccessibleNode] = {}
 
     def block(self) -> Block | None:
         """The block, while it is there."""
-        row = self._reach.row(self._index())
+        row = self._context.row(self._index())
         return row.blocks[self._number] if row and self._number < len(row.blocks) else None
 
     def name(self) -> str:
@@ -55,20 +57,20 @@ class PartNode(Node):
             return ""
         if block is None or isinstance(block, TableBlock):
             return QCoreApplication.translate("Transcript", "Table") if block else ""
-        marker = block.inside[-1].marker if block.inside else ""
-        words = block.spoken()
+        marker = block.containers[-1].marker if block.containers else ""
+        words = block.spoken_text()
         return f"{marker} {words}" if marker and words else words
 
-    def readable(self) -> BlockText | None:
+    def readable(self) -> AccessibleBlockText | None:
         """Nothing where nothing can be read: lines, rows of buttons."""
         block = self.block()
         if block is None or self.role in {_Role.Separator, _Role.Grouping}:
             return None
-        return BlockText(self._reach, self._index(), self._number)
+        return AccessibleBlockText(self._context, self._index(), self._number)
 
-    def has_keyboard(self) -> bool:
+    def has_keyboard_focus(self) -> bool:
         """While the caret is in it."""
-        place = self._reach.doing.caret()
+        place = self._context.actions.caret()
         return place is not None and (place.row, place.block) == (self._index(), self._number)
 
     def has_focus(self, name: str) -> bool:
@@ -78,14 +80,14 @@ class PartNode(Node):
     def level(self) -> int:
         """Of a heading."""
         block = self.block()
-        is_heading = isinstance(block, LeafText) and self.role == _Role.Heading
-        return block.leaf.level if isinstance(block, LeafText) and is_heading else 0
+        is_heading = isinstance(block, MarkdownTextBlock) and self.role == _Role.Heading
+        return block.leaf.level if isinstance(block, MarkdownTextBlock) and is_heading else 0
 
     def box(self) -> QRect:
         """Where it is in the viewport."""
-        return self._reach.block_box(self._index(), self._number)
+        return self._context.block_box(self._index(), self._number)
 
-    def children_now(self) -> Sequence[Node]:
+    def child_nodes(self) -> Sequence[AccessibleNode]:
         """Rows of a table; else links, then buttons."""
         block = self.block()
         if block is None:
@@ -100,41 +102,41 @@ class PartNode(Node):
             *(self._child(each.name, number, partial(ButtonNode, self, number, each)) for number, each in controls),
         ]
 
-    def child_named(self, name: str) -> Node | None:
+    def find_child(self, name: str) -> AccessibleNode | None:
         """The link or button of this name."""
-        self.children_now()
-        return next((node for (kind, _), node in self._kept.items() if kind == name), None)
+        self.child_nodes()
+        return next((node for (kind, _), node in self._children.items() if kind == name), None)
 
-    def open(self, target: str) -> None:
+    def open_link(self, target: str) -> None:
         """Follow a link."""
-        self._reach.doing.open_link(target, self._index())
+        self._context.actions.open_link(target, self._index())
 
-    def _child(self, kind: str, number: int, make: Callable[[], Node]) -> Node:
-        found = self._kept.get((kind, number))
+    def _child(self, kind: str, number: int, make: Callable[[], AccessibleNode]) -> AccessibleNode:
+        found = self._children.get((kind, number))
         if found is None:
-            found = self._kept[kind, number] = make()
+            found = self._children[kind, number] = make()
         return found
 
     def boxes_of(self, start: int, end: int) -> QRect:
         """Where a part of its text is in the viewport."""
         block, box = self.block(), self.box()
         found = QRect()
-        if block and block.laid and self._reach.is_shown(self._index()):
+        if block and block.is_laid_out and self._context.is_shown(self._index()):
             for each in block.boxes(start, end):
                 found = found.united(each.toAlignedRect().translated(box.topLeft()))
         return box if found.isEmpty() else found
 
-    def end(self) -> None:
+    def dispose(self) -> None:
         """With all that is in it."""
-        for each in self._kept.values():
-            each.end()
-        super().end()
+        for each in self._children.values():
+            each.dispose()
+        super().dispose()
 
 
-class LinkNode(Node):
+class LinkNode(AccessibleNode):
     """A link in a text that begins at a place of its block."""
 
-    def __init__(self, above: Node, part: PartNode, link: Link, start: int) -> None:
+    def __init__(self, above: AccessibleNode, part: BlockNode, link: Link, start: int) -> None:
         super().__init__(above, part.screen, _Role.Link)
         self._part = part
         self._link, self._start = link, start
@@ -145,9 +147,9 @@ class LinkNode(Node):
 
     def description(self) -> str:
         """Where it leads."""
-        return "" if self._link.target.startswith("#") else tip_of(self._link.target)
+        return "" if self._link.target.startswith("#") else link_tooltip(self._link.target)
 
-    def has_keyboard(self) -> bool:
+    def has_keyboard_focus(self) -> bool:
         """When Tab stopped at it."""
         return self._part.has_focus(Link(*self._span(), "", "").name)
 
@@ -160,13 +162,13 @@ class LinkNode(Node):
 
     def press(self) -> Callable[[], None]:
         """Open it."""
-        return partial(self._part.open, self._link.target)
+        return partial(self._part.open_link, self._link.target)
 
 
-class ButtonNode(Node):
+class ButtonNode(AccessibleNode):
     """Something to press in a block, by its number and its name."""
 
-    def __init__(self, part: PartNode, number: int, control: Control) -> None:
+    def __init__(self, part: BlockNode, number: int, control: Control) -> None:
         super().__init__(part, part.screen, _Role.Link if control.is_link else _Role.Button)
         self._part = part
         self._number, self._name = number, control.name
@@ -186,7 +188,7 @@ class ButtonNode(Node):
         control = self._control()
         return control.box.translated(self._part.box().topLeft()) if control else QRect()
 
-    def has_keyboard(self) -> bool:
+    def has_keyboard_focus(self) -> bool:
         """When Tab stopped at it."""
         return self._part.has_focus(self._name)
 
@@ -196,10 +198,10 @@ class ButtonNode(Node):
         return control.press if control else None
 
 
-class TableRowNode(Node):
+class TableRowNode(AccessibleNode):
     """A row of a table."""
 
-    def __init__(self, part: PartNode, number: int) -> None:
+    def __init__(self, part: BlockNode, number: int) -> None:
         super().__init__(part, part.screen, _Role.Row)
         self._part, self._number = part, number
         self._cells: list[CellNode] = []
@@ -214,7 +216,7 @@ class TableRowNode(Node):
         """All cells."""
         return ", ".join(line.plain() for line in self.lines())
 
-    def children_now(self) -> Sequence[Node]:
+    def child_nodes(self) -> Sequence[AccessibleNode]:
         """The cells."""
         lines, block = self.lines(), self._part.block()
         is_head = isinstance(block, TableBlock) and block.cells.is_head(self._number)
@@ -226,21 +228,21 @@ class TableRowNode(Node):
     def box(self) -> QRect:
         """Around its cells."""
         box = QRect()
-        for each in self.children_now():
+        for each in self.child_nodes():
             box = box.united(each.box())
         return box
 
-    def end(self) -> None:
+    def dispose(self) -> None:
         """With its cells."""
         for each in self._cells:
-            each.end()
-        super().end()
+            each.dispose()
+        super().dispose()
 
 
-class CellNode(Node):
+class CellNode(AccessibleNode):
     """A cell of a table, by its row and column."""
 
-    def __init__(self, row: TableRowNode, part: PartNode, where: tuple[int, int], role: QAccessible.Role) -> None:
+    def __init__(self, row: TableRowNode, part: BlockNode, where: tuple[int, int], role: QAccessible.Role) -> None:
         super().__init__(row, part.screen, role)
         self._row, self._part = row, part
         self._where = where
@@ -258,7 +260,7 @@ class CellNode(Node):
         block = self._part.block()
         return block.cells.offset_of(*self._where) if isinstance(block, TableBlock) else 0
 
-    def children_now(self) -> Sequence[Node]:
+    def child_nodes(self) -> Sequence[AccessibleNode]:
         """Its links."""
         found = list(links_of(self._line()))
         for link in found[len(self._links) :]:
@@ -270,22 +272,22 @@ class CellNode(Node):
         start = self._start()
         return self._part.boxes_of(start, start + max(1, len(self.name())))
 
-    def end(self) -> None:
+    def dispose(self) -> None:
         """With its links."""
         for each in self._links:
-            each.end()
-        super().end()
+            each.dispose()
+        super().dispose()
 
 
 def _role_of(block: Block) -> QAccessible.Role:
-    if isinstance(block, LeafText) and block.leaf.kind == "heading":
+    if isinstance(block, MarkdownTextBlock) and block.leaf.kind == "heading":
         return _Role.Heading
-    if block.inside and isinstance(block, TextBlock):
-        return _INSIDE[block.inside[-1].kind]
-    found = next((role for kind, role in _KINDS if isinstance(block, kind)), None)
+    if block.containers and isinstance(block, TextBlock):
+        return _CONTAINER_ROLES[block.containers[-1].kind]
+    found = next((role for kind, role in _BLOCK_ROLES if isinstance(block, kind)), None)
     if found is not None:
         return found
-    return _Role.StaticText if block.spoken() else _Role.Grouping
+    return _Role.StaticText if block.spoken_text() else _Role.Grouping
 
 
 def _code_name(block: CodeBlock) -> str:

@@ -9,54 +9,54 @@ from PySide6.QtCore import QPoint, QRect
 from ui.transcript.blocks.math.math_block import MathBlock
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_block import TextBlock
-from ui.transcript.rows.chooser import row_for
-from ui.transcript.rows.row import Row, Selection
-from ui.transcript.surface.screen import Screen
-from ui.transcript.surface.selection import Place
+from ui.transcript.rows.chooser import make_row
+from ui.transcript.rows.row import Row, RowSelection
+from ui.transcript.surface.screen import RowViewport
+from ui.transcript.surface.selection import TextPosition
 
-_REMEMBERED = 48
+_KEPT_ROWS = 48
 """Rows that were made for reading alone."""
 
 
 @dataclass(frozen=True, slots=True)
-class Doing:
+class ViewActions:
     """What assistive technology can do in the view."""
 
-    caret: Callable[[], Place | None]
-    put_caret: Callable[[Place], None]
-    show: Callable[[int, Selection], None]
+    caret: Callable[[], TextPosition | None]
+    set_caret: Callable[[TextPosition], None]
+    show: Callable[[int, RowSelection], None]
     open_link: Callable[[str, int], None]
 
 
-class Reach:
+class AccessibilityContext:
     """Rows far from the screen are made for reading, a few at a time, and never laid out but for their buttons."""
 
-    def __init__(self, screen: Screen, doing: Doing) -> None:
+    def __init__(self, screen: RowViewport, doing: ViewActions) -> None:
         self.screen = screen
-        self.doing = doing
-        self._read: OrderedDict[str, Row] = OrderedDict()
+        self.actions = doing
+        self._detached_rows: OrderedDict[str, Row] = OrderedDict()
 
     def row(self, index: int) -> Row | None:
         """The row of an item, on the screen or not."""
         rows = self.screen.rows
         if not 0 <= index < self.count:
             return None
-        if known := rows.known(index):
+        if known := rows.existing_row(index):
             return known
         item = rows.transcript[index]
-        found = self._read.get(item.id)
+        found = self._detached_rows.get(item.id)
         if found is None:
-            found = row_for(item, rows.stage, rows.width)
+            found = make_row(item, rows.render_context, rows.width)
             for at, block in enumerate(found.blocks):
                 if not isinstance(block, TextBlock | TableBlock | MathBlock):
                     found.settle_block(at)
             # What still grows is made anew each time.
             if not found.is_open:
-                self._read[item.id] = found
-        if item.id in self._read:
-            self._read.move_to_end(item.id)
-        if len(self._read) > _REMEMBERED:
-            self._read.popitem(last=False)
+                self._detached_rows[item.id] = found
+        if item.id in self._detached_rows:
+            self._detached_rows.move_to_end(item.id)
+        if len(self._detached_rows) > _KEPT_ROWS:
+            self._detached_rows.popitem(last=False)
         return found
 
     @property
@@ -66,15 +66,15 @@ class Reach:
 
     def is_shown(self, index: int) -> bool:
         """Whether a row is one of those on the screen or near it, so that places in it are known."""
-        return self.screen.rows.known(index) is not None
+        return self.screen.rows.existing_row(index) is not None
 
     def forget(self) -> None:
         """Other rows, or another look."""
-        self._read.clear()
+        self._detached_rows.clear()
 
     def forget_item(self, item_id: str) -> None:
         """An item changed."""
-        self._read.pop(item_id, None)
+        self._detached_rows.pop(item_id, None)
 
     def row_box(self, index: int) -> QRect:
         """Where a row is in the viewport, exact or guessed; no row is made for that."""
@@ -86,7 +86,7 @@ class Reach:
 
     def block_box(self, index: int, block: int) -> QRect:
         """Where a block is in the viewport; its row, where that is all that is known."""
-        box, row = self.row_box(index), self.screen.rows.known(index)
+        box, row = self.row_box(index), self.screen.rows.existing_row(index)
         if row and block < len(row.blocks):
             return row.block_box(block).translated(box.topLeft())
         return box

@@ -4,54 +4,54 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QPoint, QRect
 
-from ui.transcript.accessibility.reach import Reach
+from ui.transcript.accessibility.reach import AccessibilityContext
 from ui.transcript.blocks.block import Block
 from ui.transcript.blocks.rule import RuleBlock
-from ui.transcript.markdown.inline import units
-from ui.transcript.rows.row import SPOKEN, Row
-from ui.transcript.surface.selection import Place
+from ui.transcript.markdown.inline import utf16_length
+from ui.transcript.rows.row import MAX_SPOKEN, Row
+from ui.transcript.surface.selection import TextPosition
 
 
-class BlockText:
+class AccessibleBlockText:
     """The text of one block as it is copied; the words for it, where there is nothing to copy."""
 
-    def __init__(self, reach: Reach, index: int, block: int) -> None:
+    def __init__(self, reach: AccessibilityContext, index: int, block: int) -> None:
         self._reach = reach
         self._index, self._block = index, block
 
-    def _found(self) -> Block | None:
+    def _find_block(self) -> Block | None:
         row = self._reach.row(self._index)
         return row.blocks[self._block] if row and self._block < len(row.blocks) else None
 
     def text(self) -> str:
         """All of it."""
-        block = self._found()
-        return _words(block) if block else ""
+        block = self._find_block()
+        return _text_of(block) if block else ""
 
     def caret(self) -> int:
         """Where the caret is in it, or -1."""
-        place = self._reach.doing.caret()
+        place = self._reach.actions.caret()
         is_here = place is not None and (place.row, place.block) == (self._index, self._block)
         return place.offset if place and is_here else -1
 
-    def put_caret(self, offset: int) -> None:
+    def set_caret(self, offset: int) -> None:
         """Stand there."""
-        self._reach.doing.put_caret(self._place(offset))
+        self._reach.actions.set_caret(self._position_at(offset))
 
     def select(self, start: int, end: int) -> None:
         """Select a part; nothing, when both are the same."""
-        self._reach.screen.select(self._place(start), self._place(end))
+        self._reach.screen.select(self._position_at(start), self._position_at(end))
 
-    def _place(self, offset: int) -> Place:
-        return Place(self._index, self._block, offset)
+    def _position_at(self, offset: int) -> TextPosition:
+        return TextPosition(self._index, self._block, offset)
 
-    def character(self, offset: int) -> QRect:
+    def character_rect(self, offset: int) -> QRect:
         """Where a character stands; its block, where nobody has looked yet."""
         box = self._reach.block_box(self._index, self._block)
-        block = self._found()
-        if block and block.laid and self._reach.is_shown(self._index):
+        block = self._find_block()
+        if block and block.is_laid_out and self._reach.is_shown(self._index):
             boxes = block.boxes(offset, offset + 1)
-            caret = block.caret_at(offset) if not boxes else None
+            caret = block.caret_rect_at(offset) if not boxes else None
             found = boxes[0] if boxes else caret
             if found is not None:
                 return self._reach.to_global(found.toAlignedRect().translated(box.topLeft()))
@@ -63,25 +63,25 @@ class BlockText:
         place = screen.place_at(screen.viewport.mapFromGlobal(point))
         return place.offset if (place.row, place.block) == (self._index, self._block) else -1
 
-    def show(self, offset: int) -> None:
+    def scroll_to(self, offset: int) -> None:
         """Scroll to a place."""
-        self._reach.doing.show(self._index, ((self._block, offset), (self._block, offset + 1)))
+        self._reach.actions.show(self._index, ((self._block, offset), (self._block, offset + 1)))
 
 
-def _words(block: Block) -> str:
-    return "" if isinstance(block, RuleBlock) else block.plain() or block.spoken()
+def _text_of(block: Block) -> str:
+    return "" if isinstance(block, RuleBlock) else block.plain() or block.spoken_text()
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _BlockStart:
     start: int
     block: int
 
 
-class RowText:
+class AccessibleRowText:
     """The texts of all blocks of a row, one on each line; its beginning, when there is very much of it."""
 
-    def __init__(self, reach: Reach, index: int) -> None:
+    def __init__(self, reach: AccessibilityContext, index: int) -> None:
         self._reach = reach
         self._index = index
 
@@ -94,59 +94,63 @@ class RowText:
         if row is None:
             return ""
         if not bool(getattr(row, "unfolded", True)):
-            return row.spoken()[:SPOKEN]
+            return row.spoken_text()[:MAX_SPOKEN]
         return self._joined(row)[0]
 
-    def _joined(self, row: Row) -> tuple[str, list[_Piece]]:
+    def _joined(self, row: Row) -> tuple[str, list[_BlockStart]]:
         parts: list[str] = []
-        pieces: list[_Piece] = []
+        pieces: list[_BlockStart] = []
         at = length = 0
         for number, block in enumerate(row.blocks):
-            if text := _words(block):
-                pieces.append(_Piece(at, number))
+            if text := _text_of(block):
+                pieces.append(_BlockStart(at, number))
                 parts.append(text)
-                at += units(text) + 1
+                at += utf16_length(text) + 1
                 length += len(text) + 1
-            if length > SPOKEN:
+            if length > MAX_SPOKEN:
                 break
-        return "\n".join(parts)[:SPOKEN], pieces
+        return "\n".join(parts)[:MAX_SPOKEN], pieces
 
-    def _pieces(self) -> list[_Piece]:
+    def _pieces(self) -> list[_BlockStart]:
         row = self._row()
         return self._joined(row)[1] if row and bool(getattr(row, "unfolded", True)) else []
 
-    def _at(self, offset: int) -> tuple[BlockText, int] | None:
+    def _at(self, offset: int) -> tuple[AccessibleBlockText, int] | None:
         found = [piece for piece in self._pieces() if piece.start <= offset]
-        return (BlockText(self._reach, self._index, found[-1].block), offset - found[-1].start) if found else None
+        return (
+            (AccessibleBlockText(self._reach, self._index, found[-1].block), offset - found[-1].start)
+            if found
+            else None
+        )
 
     def caret(self) -> int:
         """Where the caret is in it, or -1."""
-        place = self._reach.doing.caret()
+        place = self._reach.actions.caret()
         if place is None or place.row != self._index:
             return -1
         starts = {piece.block: piece.start for piece in self._pieces()}
         return starts[place.block] + place.offset if place.block in starts else -1
 
-    def put_caret(self, offset: int) -> None:
+    def set_caret(self, offset: int) -> None:
         """Stand there."""
         if found := self._at(offset):
-            found[0].put_caret(found[1])
+            found[0].set_caret(found[1])
 
     def select(self, start: int, end: int) -> None:
         """From one place to another, over several blocks too."""
         pieces = self._pieces()
         places = [
-            Place(self._index, piece.block, offset - piece.start)
+            TextPosition(self._index, piece.block, offset - piece.start)
             for offset in (start, end)
             for piece in [each for each in pieces if each.start <= offset][-1:]
         ]
         if len(places) == 2:
             self._reach.screen.select(*places)
 
-    def character(self, offset: int) -> QRect:
+    def character_rect(self, offset: int) -> QRect:
         """Where a character stands; the row, where nobody has looked yet."""
         found = self._at(offset)
-        return found[0].character(found[1]) if found else self._reach.to_global(self._reach.row_box(self._index))
+        return found[0].character_rect(found[1]) if found else self._reach.to_global(self._reach.row_box(self._index))
 
     def offset_at(self, point: QPoint) -> int:
         """The character at a point, or -1."""
@@ -155,7 +159,7 @@ class RowText:
         starts = {piece.block: piece.start for piece in self._pieces()}
         return starts[place.block] + place.offset if place.row == self._index and place.block in starts else -1
 
-    def show(self, offset: int) -> None:
+    def scroll_to(self, offset: int) -> None:
         """Scroll to a place."""
         if found := self._at(offset):
-            found[0].show(found[1])
+            found[0].scroll_to(found[1])

@@ -10,10 +10,10 @@ from typing import Protocol
 from PySide6.QtCore import QPoint, QRect
 from PySide6.QtGui import QAccessibleTextInterface
 
-from ui.transcript.markdown.inline import cut, units
+from ui.transcript.markdown.inline import slice_utf16, utf16_length
 
 
-class Readable(Protocol):
+class AccessibleText(Protocol):
     """A text and its places on the screen, in global pixels."""
 
     def text(self) -> str:
@@ -24,7 +24,7 @@ class Readable(Protocol):
         """Where the caret is in it, or -1."""
         ...
 
-    def put_caret(self, offset: int) -> None:
+    def set_caret(self, offset: int) -> None:
         """Stand there."""
         ...
 
@@ -32,7 +32,7 @@ class Readable(Protocol):
         """Select a part; nothing, when both are the same."""
         ...
 
-    def character(self, offset: int) -> QRect:
+    def character_rect(self, offset: int) -> QRect:
         """Where a character stands."""
         ...
 
@@ -40,37 +40,37 @@ class Readable(Protocol):
         """The character at a point, or -1."""
         ...
 
-    def show(self, offset: int) -> None:
+    def scroll_to(self, offset: int) -> None:
         """Scroll to a place."""
         ...
 
 
-class HasText(Protocol):
+class HasAccessibleText(Protocol):
     """Whose text it is."""
 
     @property
-    def readable(self) -> Callable[[], Readable | None]:
+    def readable(self) -> Callable[[], AccessibleText | None]:
         """The text now."""
         ...
 
 
-class NodeText(QAccessibleTextInterface):
+class AccessibleTextInterface(QAccessibleTextInterface):
     """Of one node."""
 
-    def __init__(self, node: HasText) -> None:
+    def __init__(self, node: HasAccessibleText) -> None:
         super().__init__()
         self._node = node
 
     def characterCount(self) -> int:
         """In UTF-16 units."""
         readable = self._node.readable()
-        return units(readable.text()) if readable else 0
+        return utf16_length(readable.text()) if readable else 0
 
     def text(self, startOffset: int, endOffset: int, /) -> str:  # noqa: N803  Qt's names
         """A part of it."""
         readable = self._node.readable()
         text = readable.text() if readable else ""
-        return cut(text, max(0, startOffset), endOffset if endOffset >= 0 else units(text))
+        return slice_utf16(text, max(0, startOffset), endOffset if endOffset >= 0 else utf16_length(text))
 
     def cursorPosition(self) -> int:
         """Where the caret is, or -1."""
@@ -80,7 +80,7 @@ class NodeText(QAccessibleTextInterface):
     def setCursorPosition(self, position: int, /) -> None:
         """Put the caret."""
         if readable := self._node.readable():
-            readable.put_caret(position)
+            readable.set_caret(position)
 
     def selectionCount(self) -> int:
         """None: see above."""
@@ -105,7 +105,7 @@ class NodeText(QAccessibleTextInterface):
     def characterRect(self, offset: int, /) -> QRect:
         """Where a character stands."""
         readable = self._node.readable()
-        return readable.character(offset) if readable else QRect()
+        return readable.character_rect(offset) if readable else QRect()
 
     def offsetAtPoint(self, point: QPoint, /) -> int:
         """The character at a point, or -1."""
@@ -116,4 +116,4 @@ class NodeText(QAccessibleTextInterface):
         """Bring a place into sight."""
         del endIndex
         if readable := self._node.readable():
-            readable.show(startIndex)
+            readable.scroll_to(startIndex)

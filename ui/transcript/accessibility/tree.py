@@ -8,31 +8,31 @@ from PySide6.QtGui import QAccessible, QAccessibleInterface
 from PySide6.QtWidgets import QAccessibleWidget, QWidget
 
 from desktop_agent.conversation.items import Change, Updated
-from ui.transcript.accessibility.node import Node, NodeInterface, child_at
-from ui.transcript.accessibility.parts import PartNode
-from ui.transcript.accessibility.reach import Doing, Reach
-from ui.transcript.accessibility.readables import RowText
-from ui.transcript.row_changes import number_after
-from ui.transcript.rows.body.replacing import Replacement
-from ui.transcript.surface.screen import Screen
+from ui.transcript.accessibility.node import AccessibleNode, AccessibleNodeInterface, child_at
+from ui.transcript.accessibility.parts import BlockNode
+from ui.transcript.accessibility.reach import AccessibilityContext, ViewActions
+from ui.transcript.accessibility.readables import AccessibleRowText
+from ui.transcript.row_changes import index_after
+from ui.transcript.rows.body.replacing import BlockReplacement
+from ui.transcript.surface.screen import RowViewport
 
-_KEPT = 600
+_KEPT_NODES = 600
 """Rows that stay known to assistive technology at once; the ones asked for longest ago are given up."""
 
 
-class RowNode(Node):
+class RowNode(AccessibleNode):
     """A row, by its item. Its children are its blocks."""
 
-    def __init__(self, tree: "Tree", item_id: str, index: int) -> None:
+    def __init__(self, tree: "AccessibleTree", item_id: str, index: int) -> None:
         super().__init__(tree.view, tree.screen, QAccessible.Role.ListItem)
         self.item_id = item_id
         self._tree = tree
         self._index = index
-        self._parts: dict[int, PartNode] = {}
+        self._parts: dict[int, BlockNode] = {}
 
     def index(self) -> int:
         """Where it stands now, or -1."""
-        rows, count = self.screen.rows, self._tree.reach.count
+        rows, count = self.screen.rows, self._tree.context.count
         if not (0 <= self._index < count and rows.transcript[self._index].id == self.item_id):
             found = (at for at in range(count) if rows.transcript[at].id == self.item_id)
             self._index = next(found, -1)
@@ -40,40 +40,40 @@ class RowNode(Node):
 
     def name(self) -> str:
         """Who said it, or what it is."""
-        row = self._tree.reach.row(self.index())
+        row = self._tree.context.row(self.index())
         return row.label if row else ""
 
-    def readable(self) -> RowText:
+    def readable(self) -> AccessibleRowText:
         """All of its text."""
-        return RowText(self._tree.reach, self.index())
+        return AccessibleRowText(self._tree.context, self.index())
 
-    def children_now(self) -> Sequence[Node]:
+    def child_nodes(self) -> Sequence[AccessibleNode]:
         """All blocks; ask for one where one is enough."""
-        return [self.part(number) for number in range(self.part_count())]
+        return [self.block_node(number) for number in range(self.block_count())]
 
-    def part_count(self) -> int:
+    def block_count(self) -> int:
         """How many blocks it has."""
-        row = self._tree.reach.row(self.index())
+        row = self._tree.context.row(self.index())
         return len(row.blocks) if row else 0
 
-    def part(self, number: int) -> PartNode:
+    def block_node(self, number: int) -> BlockNode:
         """One block."""
         found = self._parts.get(number)
         if found is None:
-            found = self._parts[number] = PartNode(self, self._tree.reach, self.index, number)
+            found = self._parts[number] = BlockNode(self, self._tree.context, self.index, number)
         return found
 
-    def drop_parts(self) -> None:
+    def drop_block_nodes(self) -> None:
         """Other blocks stand there now."""
         for each in self._parts.values():
-            each.end()
+            each.dispose()
         self._parts = {}
 
     def box(self) -> QRect:
         """Where it is in the viewport."""
-        return self._tree.reach.row_box(self.index())
+        return self._tree.context.row_box(self.index())
 
-    def has_keyboard(self) -> bool:
+    def has_keyboard_focus(self) -> bool:
         """When the walk through messages is there."""
         return self.screen.focused == (self.index(), "")
 
@@ -81,43 +81,48 @@ class RowNode(Node):
         """Walk to it."""
         return lambda: self._tree.focus_row(self.index())
 
-    def end(self) -> None:
+    def dispose(self) -> None:
         """With its blocks."""
-        self.drop_parts()
-        super().end()
+        self.drop_block_nodes()
+        super().dispose()
 
 
-class Tree(QObject):
+class AccessibleTree(QObject):
     """The accessible children of one view: all rows, then the widgets over it that are visible."""
 
     def __init__(
-        self, view: QWidget, screen: Screen, widgets: list[QWidget], doing: Doing, focus_row: Callable[[int], None]
+        self,
+        view: QWidget,
+        screen: RowViewport,
+        widgets: list[QWidget],
+        doing: ViewActions,
+        focus_row: Callable[[int], None],
     ) -> None:
         super().__init__(view)
         self.view = view
         self.screen = screen
-        self.reach = Reach(screen, doing)
+        self.context = AccessibilityContext(screen, doing)
         self.focus_row = focus_row
         self.interface: QAccessibleInterface | None = None
         self._widgets = widgets
         self._rows: OrderedDict[str, RowNode] = OrderedDict()
         screen.on_replaced.append(self._on_replaced)
-        _install()
+        _install_factory()
 
-    def widgets_now(self) -> list[QWidget]:
+    def visible_widgets(self) -> list[QWidget]:
         """What is visible beside the rows."""
         return [each for each in self._widgets if each.isVisible()]
 
     def row_node(self, index: int) -> RowNode | None:
         """The node of a row, wherever it stands."""
-        if not 0 <= index < self.reach.count:
+        if not 0 <= index < self.context.count:
             return None
         item_id = self.screen.rows.transcript[index].id
         found = self._rows.get(item_id)
         if found is None:
             found = self._rows[item_id] = RowNode(self, item_id, index)
-            if len(self._rows) > _KEPT:
-                self._rows.popitem(last=False)[1].end()
+            if len(self._rows) > _KEPT_NODES:
+                self._rows.popitem(last=False)[1].dispose()
         self._rows.move_to_end(item_id)
         return found
 
@@ -125,37 +130,37 @@ class Tree(QObject):
         """What was made for reading items that changed is not true any more."""
         transcript = self.screen.rows.transcript
         for position, change in enumerate(changes, start=1):
-            there = number_after(change.index, changes[position:]) if isinstance(change, Updated) else None
+            there = index_after(change.index, changes[position:]) if isinstance(change, Updated) else None
             if there is not None:
-                self.reach.forget_item(transcript[there].id)
+                self.context.forget_item(transcript[there].id)
 
     def clear(self) -> None:
         """Other rows are shown, or the same in another look."""
-        self.reach.forget()
+        self.context.forget()
         for each in self._rows.values():
-            each.end()
+            each.dispose()
         self._rows.clear()
 
-    def _on_replaced(self, row: int, replacement: Replacement) -> None:
+    def _on_replaced(self, row: int, replacement: BlockReplacement) -> None:
         del replacement
         # Between a change of the transcript and its being taken in, the number is not that of the item.
-        known = self.screen.rows.known(row)
+        known = self.screen.rows.existing_row(row)
         if known and (node := self._rows.get(known.item.id)):
-            node.drop_parts()
+            node.drop_block_nodes()
 
 
-class _TreeInterface(QAccessibleWidget):
+class _AccessibleTreeInterface(QAccessibleWidget):
     """The view itself."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: AccessibleTree) -> None:
         super().__init__(tree.view, QAccessible.Role.List, tree.view.accessibleName())
         self._tree = tree
 
     def childCount(self) -> int:
-        return self._tree.reach.count + len(self._tree.widgets_now())
+        return self._tree.context.count + len(self._tree.visible_widgets())
 
     def child(self, index: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]  # Qt allows none
-        count, widgets = self._tree.reach.count, self._tree.widgets_now()
+        count, widgets = self._tree.context.count, self._tree.visible_widgets()
         if 0 <= index < count:
             node = self._tree.row_node(index)
             return QAccessible.queryAccessibleInterface(node) if node else None
@@ -166,27 +171,27 @@ class _TreeInterface(QAccessibleWidget):
         found = child.object()
         if isinstance(found, RowNode):
             return found.index()
-        widgets = self._tree.widgets_now()
-        return next((self._tree.reach.count + at for at, each in enumerate(widgets) if each is found), -1)
+        widgets = self._tree.visible_widgets()
+        return next((self._tree.context.count + at for at, each in enumerate(widgets) if each is found), -1)
 
     def childAt(self, x: int, y: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        if found := child_at(self._tree.widgets_now(), x, y):
+        if found := child_at(self._tree.visible_widgets(), x, y):
             return found
         screen = self._tree.screen
         point = screen.viewport.mapFromGlobal(QPoint(x, y))
-        if not screen.viewport.rect().contains(point) or not self._tree.reach.count:
+        if not screen.viewport.rect().contains(point) or not self._tree.context.count:
             return None
         node = self._tree.row_node(screen.rows.row_at(screen.rows.top + point.y()))
         return QAccessible.queryAccessibleInterface(node) if node and node.box().contains(point) else None
 
     def focusChild(self) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        place = self._tree.reach.doing.caret()
+        place = self._tree.context.actions.caret()
         node = self._tree.row_node(place.row if place else self._tree.screen.focused[0])
-        found = node.part(place.block) if node and place else node
+        found = node.block_node(place.block) if node and place else node
         return QAccessible.queryAccessibleInterface(found) if found else None
 
 
-class _RowInterface(NodeInterface):
+class _AccessibleRowInterface(AccessibleNodeInterface):
     """Answers for one block without making all of them."""
 
     def __init__(self, node: RowNode) -> None:
@@ -194,22 +199,24 @@ class _RowInterface(NodeInterface):
         self._row_node = node
 
     def childCount(self) -> int:
-        return self._row_node.part_count()
+        return self._row_node.block_count()
 
     def child(self, index: int, /) -> QAccessibleInterface | None:
-        is_there = 0 <= index < self._row_node.part_count()
-        return QAccessible.queryAccessibleInterface(self._row_node.part(index)) if is_there else None
+        is_there = 0 <= index < self._row_node.block_count()
+        return QAccessible.queryAccessibleInterface(self._row_node.block_node(index)) if is_there else None
 
 
-def _interface_for(key: str, thing: QObject | None) -> QAccessibleInterface | None:
+def _make_interface(key: str, thing: QObject | None) -> QAccessibleInterface | None:
     """Qt asks for every class name of every object; only ours are answered."""
     del key
-    if isinstance(thing, Node):
-        thing.interface = _RowInterface(thing) if isinstance(thing, RowNode) else NodeInterface(thing)
+    if isinstance(thing, AccessibleNode):
+        thing.interface = (
+            _AccessibleRowInterface(thing) if isinstance(thing, RowNode) else AccessibleNodeInterface(thing)
+        )
         return thing.interface
     tree = getattr(thing, "accessible_tree", None) if isinstance(thing, QWidget) else None
-    if isinstance(tree, Tree):
-        tree.interface = _TreeInterface(tree)
+    if isinstance(tree, AccessibleTree):
+        tree.interface = _AccessibleTreeInterface(tree)
         return tree.interface
     return None
 
@@ -217,8 +224,8 @@ def _interface_for(key: str, thing: QObject | None) -> QAccessibleInterface | No
 _installed: list[bool] = []
 
 
-def _install() -> None:
+def _install_factory() -> None:
     """Once for the process: Qt offers no way to take a Python factory back."""
     if not _installed:
         _installed.append(True)
-        QAccessible.installFactory(_interface_for)
+        QAccessible.installFactory(_make_interface)

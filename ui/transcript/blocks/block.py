@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from PySide6.QtCore import QPoint, QRect, QRectF
 from PySide6.QtGui import QPainter
 
-from ui.transcript.look import Look
+from ui.transcript.look import RenderStyle
 from ui.transcript.markdown.inline import LINE_BREAK, Line
-from ui.transcript.markdown.leaves import Inside
-from ui.transcript.markdown.written import as_html, as_markdown
+from ui.transcript.markdown.leaves import Container
+from ui.transcript.markdown.written import line_to_html, line_to_markdown
 
-Span = tuple[int, int]
+TextRange = tuple[int, int]
 """Start and end, in UTF-16 units of a block's text."""
 
-EVERYTHING: Span = (0, 1 << 30)
+WHOLE_TEXT: TextRange = (0, 1 << 30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,21 +28,21 @@ class Control:
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class MenuAction:
     """Something that a menu offers for what is under the pointer."""
 
-    words: str
+    label: str
     act: Callable[[], None]
 
 
 @dataclass(slots=True)
-class Brush:
+class PaintContext:
     """One painting of one block: the painter stands at the block's origin."""
 
     painter: QPainter
-    look: Look
+    style: RenderStyle
     clip: QRect
-    selection: Span | None = None
+    selection: TextRange | None = None
     hovered: str = ""
     focused: str = ""
 
@@ -56,31 +56,31 @@ class Block:
     """Laid out when it comes near the screen, forgotten when it leaves; its text stays known."""
 
     gap = 0
-    inside: tuple[Inside, ...] = ()
-    laid = False
+    containers: tuple[Container, ...] = ()
+    is_laid_out = False
     tight = False
     starts = True
     """Of what it shows of Markdown: as in a Leaf."""
-    joint: str | None = None
+    separator: str | None = None
     """Between this block and the one before it, when both are pieces of one paragraph: what stood there."""
     dirty_from = 0
     """After a change of its own, the y from which it must be painted again."""
-    layouts = 0
+    layout_count = 0
     """How often it was laid out as it is now: with this content, in this width."""
 
-    def estimate(self, width: int, look: Look) -> int:
+    def estimate(self, width: int, look: RenderStyle) -> int:
         """A guess at the height, cheap."""
         raise NotImplementedError
 
-    def lay(self, width: int, look: Look) -> int:
+    def layout(self, width: int, look: RenderStyle) -> int:
         """Lay out; answers the height in pixels."""
         raise NotImplementedError
 
     def forget(self) -> None:
         """Give up the layout."""
-        self.laid = False
+        self.is_laid_out = False
 
-    def paint(self, brush: Brush) -> None:
+    def paint(self, brush: PaintContext) -> None:
         """Draw what lies in the clip. Only called when laid out."""
         raise NotImplementedError
 
@@ -88,19 +88,19 @@ class Block:
         """The text as it is copied; nothing where there is nothing to copy."""
         return ""
 
-    def markdown(self, start: int = 0, end: int = EVERYTHING[1]) -> str:
+    def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
         """A part of the text as Markdown, without what stands around the block. Places are those of plain()."""
-        return as_markdown(Line(self.plain().replace("\n", LINE_BREAK)), start, end)
+        return line_to_markdown(Line(self.plain().replace("\n", LINE_BREAK)), start, end)
 
-    def html(self, start: int = 0, end: int = EVERYTHING[1]) -> str:
+    def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
         """The same as an element of HTML."""
-        return f"<p>{as_html(Line(self.plain().replace(chr(10), LINE_BREAK)), start, end)}</p>"
+        return f"<p>{line_to_html(Line(self.plain().replace(chr(10), LINE_BREAK)), start, end)}</p>"
 
-    def above_part(self) -> str:
+    def markdown_prefix(self) -> str:
         """What must stand above a part of it in Markdown, so that the part is read as what it is."""
         return ""
 
-    def spoken(self) -> str:
+    def spoken_text(self) -> str:
         """The text as assistive technology reads it."""
         return self.plain()
 
@@ -114,26 +114,26 @@ class Block:
         del start, end
         return []
 
-    def caret_at(self, offset: int) -> QRectF | None:
+    def caret_rect_at(self, offset: int) -> QRectF | None:
         """Where a caret stands before the character at a place; None without such a place. Only when laid out."""
         del offset
         return None
 
-    def stop_at(self, offset: int) -> int:
+    def caret_stop_at(self, offset: int) -> int:
         """The place itself, or the next one at which a caret may stand."""
         return offset
 
-    def paragraph_at(self, offset: int) -> Span:
+    def paragraph_at(self, offset: int) -> TextRange:
         """The paragraph around a place."""
         del offset
-        return EVERYTHING
+        return WHOLE_TEXT
 
     def link_at(self, point: QPoint) -> str:
         """The target under a point, or nothing."""
         del point
         return ""
 
-    def tip_at(self, point: QPoint) -> str:
+    def tooltip_at(self, point: QPoint) -> str:
         """What is said about what is under a point, where that is more than is seen."""
         del point
         return ""
@@ -142,7 +142,7 @@ class Block:
         """What can be pressed."""
         return ()
 
-    def actions(self, point: QPoint) -> Sequence[Action]:
+    def actions(self, point: QPoint) -> Sequence[MenuAction]:
         """What a menu offers at a point, beside what it offers for every text."""
         del point
         return ()
@@ -151,7 +151,7 @@ class Block:
         """How wide the content is, where that is less than the width it was given. Only called when laid out."""
         return 1 << 20
 
-    def scroll_sideways(self, pixels: int) -> bool:
+    def scroll_horizontally(self, pixels: int) -> bool:
         """Move content that is too wide; answers whether anything moved."""
         del pixels
         return False

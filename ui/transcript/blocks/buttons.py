@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from PySide6.QtCore import QRect, QRectF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPen
 
-from ui.transcript.blocks.block import Block, Brush, Control
-from ui.transcript.look import Look
+from ui.transcript.blocks.block import Block, Control, PaintContext
+from ui.transcript.look import RenderStyle
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,9 @@ class Button:
     icon: str = ""
 
 
-def quiet_button(brush: Brush, control: Control, text: str, icon: str = "") -> None:
+def paint_flat_button(brush: PaintContext, control: Control, text: str, icon: str = "") -> None:
     """A button without a frame until the pointer or the keyboard is on it."""
-    painter, look, box = brush.painter, brush.look, control.box
+    painter, look, box = brush.painter, brush.style, control.box
     if brush.hovered == control.name:
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(look.color("hover"))
@@ -37,25 +37,25 @@ def quiet_button(brush: Brush, control: Control, text: str, icon: str = "") -> N
     painter.setFont(look.small)
     painter.drawText(QRect(x, box.top(), box.right() - x, box.height()), Qt.AlignmentFlag.AlignVCenter, text)
     if brush.focused == control.name:
-        focus_ring(painter, look, box)
+        paint_focus_ring(painter, look, box)
 
 
-def quiet_width(look: Look, text: str, *, icon: bool = False) -> int:
+def flat_button_width(look: RenderStyle, text: str, *, icon: bool = False) -> int:
     """How wide such a button must be."""
     width = QFontMetricsF(look.small).horizontalAdvance(text) + look.px(13)
     return int(width) + (look.px(18) if icon else 0)
 
 
-def focus_ring(painter: QPainter, look: Look, box: QRect) -> None:
+def paint_focus_ring(painter: QPainter, look: RenderStyle, box: QRect) -> None:
     """Where the keyboard is."""
     painter.setPen(QPen(look.color("accent"), 2))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.drawRoundedRect(QRectF(box).adjusted(1, 1, -1, -1), 6, 6)
 
 
-def framed_button(brush: Brush, control: Control, text: str, *, primary: bool = False) -> None:
+def paint_framed_button(brush: PaintContext, control: Control, text: str, *, primary: bool = False) -> None:
     """A button in a frame; a primary one is filled."""
-    painter, look = brush.painter, brush.look
+    painter, look = brush.painter, brush.style
     hovered = brush.hovered == control.name
     fill = "accent" if primary else "hover" if hovered else "window"
     painter.setPen(look.color("accent" if primary else "border"))
@@ -67,42 +67,42 @@ def framed_button(brush: Brush, control: Control, text: str, *, primary: bool = 
     painter.setFont(look.small)
     painter.drawText(control.box, Qt.AlignmentFlag.AlignCenter, text)
     if brush.focused == control.name:
-        focus_ring(painter, look, control.box.adjusted(-2, -2, 2, 2))
+        paint_focus_ring(painter, look, control.box.adjusted(-2, -2, 2, 2))
 
 
-def framed_width(look: Look, text: str) -> int:
+def framed_button_width(look: RenderStyle, text: str) -> int:
     """How wide such a button must be."""
     return int(QFontMetricsF(look.small).horizontalAdvance(text)) + look.px(24)
 
 
-class ButtonsBlock(Block):
+class ButtonRowBlock(Block):
     """A row of framed buttons."""
 
     def __init__(self, buttons: Sequence[Button]) -> None:
         self._buttons = buttons
         self._controls: list[Control] = []
 
-    def estimate(self, width: int, look: Look) -> int:
+    def estimate(self, width: int, look: RenderStyle) -> int:
         """One line of them."""
         del width
         return look.px(30)
 
-    def lay(self, width: int, look: Look) -> int:
+    def layout(self, width: int, look: RenderStyle) -> int:
         """Side by side, on more lines when the column is narrow."""
-        self._controls, self.laid = [], True
+        self._controls, self.is_laid_out = [], True
         x, y, height = 0, 0, look.px(30)
         for button in self._buttons:
-            needed = framed_width(look, button.text)
+            needed = framed_button_width(look, button.text)
             if x and x + needed > width:
                 x, y = 0, y + height + look.px(6)
             self._controls.append(Control(button.text, QRect(x, y, needed, height), button.press))
             x += needed + look.px(8)
         return y + height
 
-    def paint(self, brush: Brush) -> None:
+    def paint(self, brush: PaintContext) -> None:
         """The primary one is filled."""
         for button, control in zip(self._buttons, self._controls, strict=True):
-            framed_button(brush, control, button.text, primary=button.primary)
+            paint_framed_button(brush, control, button.text, primary=button.primary)
 
     def controls(self) -> Sequence[Control]:
         """The buttons."""

@@ -9,16 +9,16 @@ from math import ceil
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QTextCharFormat, QTextLayout, QTextLine, QTextOption
 
-from ui.transcript.blocks.inline_object import Objects, chip_color, sources_of
-from ui.transcript.look import Look
-from ui.transcript.markdown.inline import OBJECT, Line, Span, Style, units
+from ui.transcript.blocks.inline_object import InlineObjects, code_chip_color, formula_sources
+from ui.transcript.look import RenderStyle
+from ui.transcript.markdown.inline import OBJECT, Line, Span, SpanStyle, utf16_length
 
-Ranges = list[QTextLayout.FormatRange]
+FormatRanges = list[QTextLayout.FormatRange]
 _LEFT = Qt.AlignmentFlag.AlignLeft
 _AUTO = Qt.LayoutDirection.LayoutDirectionAuto
 _WORDS = QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
-_NEVER = QTextOption.WrapMode.NoWrap
-_TURNS = re.compile(
+_NO_WRAP = QTextOption.WrapMode.NoWrap
+_RIGHT_TO_LEFT = re.compile(
     "[\u0590-\u08ff\u200f\u202b\u202e\u2067\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff]"
 )
 _ON_CHARACTER = QTextLine.CursorPosition.CursorOnCharacter
@@ -26,8 +26,8 @@ _ON_CHARACTER = QTextLine.CursorPosition.CursorOnCharacter
 
 # A bare layout gives an object no room. A space that takes the object's width as its letter spacing has it, is drawn as
 # nothing, breaks lines like a word, and takes its direction from the text around it.
-_STAND_IN = "\u00a0"
-_SPECIAL = Style.MATH | Style.FOOTNOTE | Style.HIDDEN | Style.NOTE
+_PLACEHOLDER = "\u00a0"
+_SPECIAL = SpanStyle.MATH | SpanStyle.FOOTNOTE | SpanStyle.HIDDEN | SpanStyle.NOTE
 
 
 def _options() -> dict[tuple[bool, Qt.AlignmentFlag], QTextOption]:
@@ -36,7 +36,7 @@ def _options() -> dict[tuple[bool, Qt.AlignmentFlag], QTextOption]:
         for align in (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight):
             option = QTextOption(align)
             option.setTextDirection(_AUTO)
-            option.setWrapMode(_WORDS if wraps else _NEVER)
+            option.setWrapMode(_WORDS if wraps else _NO_WRAP)
             made[wraps, align] = option
     return made
 
@@ -44,7 +44,7 @@ def _options() -> dict[tuple[bool, Qt.AlignmentFlag], QTextOption]:
 _OPTIONS = _options()
 
 
-class Flow:
+class TextLayout:
     """Laid out once, at once. All places are UTF-16 offsets of the line. Without objects formulas are their source."""
 
     __slots__ = (
@@ -66,24 +66,24 @@ class Flow:
         self,
         line: Line,
         font: QFont,
-        look: Look,
+        look: RenderStyle,
         width: float,
         step: int,
         *,
         align: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft,
         wraps: bool = True,
-        objects: Objects | None = None,
+        objects: InlineObjects | None = None,
     ) -> None:
         self.line = line
         text = line.text
-        self.length = units(text)
+        self.length = utf16_length(text)
         self.said: int | None = None
         """The length of its plain text, once its block has looked it up."""
         self._turns: bool | None = None
-        self.objects: Objects = {}
+        self.objects: InlineObjects = {}
         if OBJECT in text:
-            self.objects = objects or sources_of(line, font, look, width)
-            text = text.replace(OBJECT, _STAND_IN)
+            self.objects = objects or formula_sources(line, font, look, width)
+            text = text.replace(OBJECT, _PLACEHOLDER)
         layout = self._layout = QTextLayout(text, font)
         self.is_right_to_left = not line.text.isascii() and is_right_to_left(line.text)
         if self.is_right_to_left and align == _LEFT:
@@ -91,21 +91,23 @@ class Flow:
         layout.setTextOption(_OPTIONS[wraps, align])
         layout.setCacheEnabled(True)
         if line.spans:
-            layout.setFormats([_range(span.start, span.length, self._format(span, look, font)) for span in line.spans])
+            layout.setFormats(
+                [_format_range(span.start, span.length, self._format(span, look, font)) for span in line.spans]
+            )
         self._break(width, step)
         self._chips: list[QRectF] | None = None
 
-    def _format(self, span: Span, look: Look, font: QFont) -> QTextCharFormat:
+    def _format(self, span: Span, look: RenderStyle, font: QFont) -> QTextCharFormat:
         if not span.style & _SPECIAL:
             return look.format(span.style, font)
         form = QTextCharFormat(look.format(span.style & ~_SPECIAL, font))
-        if span.style & Style.FOOTNOTE:
+        if span.style & SpanStyle.FOOTNOTE:
             form.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignSuperScript)
             form.setForeground(look.color("link"))
         elif found := self.objects.get(span.start):
             spaced = QFont(font)
             spaced.setLetterSpacing(
-                QFont.SpacingType.AbsoluteSpacing, found.width - QFontMetricsF(font).horizontalAdvance(_STAND_IN)
+                QFont.SpacingType.AbsoluteSpacing, found.width - QFontMetricsF(font).horizontalAdvance(_PLACEHOLDER)
             )
             form.setFont(spaced)
         else:
@@ -163,14 +165,14 @@ class Flow:
         boxes: dict[int, QRectF] = {}
         for at, each in self.objects.items():
             line = self._layout.lineAt(max(0, bisect_right(self.starts, at) - 1))
-            left = min(x_of(line, at), x_of(line, at + 1))
+            left = min(cursor_x(line, at), cursor_x(line, at + 1))
             boxes[at] = QRectF(left, line.y() + line.ascent() - each.ascent, each.width, each.ascent + each.descent)
         return boxes
 
     def draw(
         self,
         painter: QPainter,
-        look: Look,
+        look: RenderStyle,
         at: QPointF,
         color: str = "text",
         selection: tuple[int, int] | None = None,
@@ -181,15 +183,17 @@ class Flow:
             self._chips = self._make_chips()
         if self._chips:
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(chip_color(look))
+            painter.setBrush(code_chip_color(look))
             for chip in self._chips:
                 painter.drawRoundedRect(chip.translated(at), 3, 3)
         painter.setPen(look.color(color))
-        self._layout.draw(painter, at, _selected(selection, look) if selection else [], clip or QRectF())
+        self._layout.draw(painter, at, _selection_formats(selection, look) if selection else [], clip or QRectF())
         if self.objects:
             self._draw_objects(painter, look, at, selection)
 
-    def _draw_objects(self, painter: QPainter, look: Look, at: QPointF, selection: tuple[int, int] | None) -> None:
+    def _draw_objects(
+        self, painter: QPainter, look: RenderStyle, at: QPointF, selection: tuple[int, int] | None
+    ) -> None:
         for offset, box in self.object_boxes().items():
             each = self.objects[offset]
             if selection and selection[0] <= offset < selection[1]:
@@ -233,16 +237,16 @@ class Flow:
             first, last = line.textStart(), line.textStart() + line.textLength()
             if first >= start + length:
                 break
-            for left, right in self._stretches(line, max(first, start), min(last, start + length)):
+            for left, right in self._line_intervals(line, max(first, start), min(last, start + length)):
                 boxes.append(QRectF(left, line.y(), right - left, line.height()))
         return boxes
 
-    def _stretches(self, line: QTextLine, start: int, end: int) -> list[tuple[float, float]]:
+    def _line_intervals(self, line: QTextLine, start: int, end: int) -> list[tuple[float, float]]:
         """Left and right of what stands side by side: in lines of two directions a part of the text is several."""
         if end <= start:
             return []
         if not self._has_turns():
-            left, right = x_of(line, start), x_of(line, end)
+            left, right = cursor_x(line, start), cursor_x(line, end)
             return [(left, right)] if left < right else []
         # Where a run begins, the places of a line do not tell on which side of a character they are.
         found: list[tuple[float, float]] = []
@@ -257,15 +261,15 @@ class Flow:
         """Whether something in it may run from right to left."""
         if self._turns is None:
             text = self.line.text
-            self._turns = not text.isascii() and _TURNS.search(text) is not None
+            self._turns = not text.isascii() and _RIGHT_TO_LEFT.search(text) is not None
         return self._turns
 
-    def caret_at(self, offset: int) -> QRectF:
+    def caret_rect_at(self, offset: int) -> QRectF:
         """Where a caret stands before the character at a place: no width, as high as its line."""
         line = self._layout.lineAt(max(0, bisect_right(self.starts, offset) - 1))
-        return QRectF(x_of(line, offset), line.y(), 0, line.height()) if line.isValid() else QRectF()
+        return QRectF(cursor_x(line, offset), line.y(), 0, line.height()) if line.isValid() else QRectF()
 
-    def dirty_from(self, old: "Flow") -> int:
+    def dirty_from(self, old: "TextLayout") -> int:
         """The y from which this looks different, given what was shown before and that text mostly grows at its end."""
         same = old.length if self.line.text.startswith(old.line.text) else 0
         for mine, theirs in zip(self.line.spans, old.line.spans, strict=False):
@@ -287,7 +291,7 @@ class Flow:
     def _make_chips(self) -> list[QRectF]:
         runs: list[tuple[int, int]] = []
         for span in self.line.spans:
-            if span.style & Style.CODE and not span.style & Style.NOTE:
+            if span.style & SpanStyle.CODE and not span.style & SpanStyle.NOTE:
                 # Chips let the ground shine through: two that overlapped would be darker there.
                 start = runs.pop()[0] if runs and runs[-1][1] == span.start else span.start
                 runs.append((start, span.start + span.length))
@@ -303,12 +307,12 @@ def is_right_to_left(text: str) -> bool:
     return False
 
 
-def set_colors(flow_ranges: Sequence[tuple[int, int, QTextCharFormat]]) -> Ranges:
+def make_format_ranges(flow_ranges: Sequence[tuple[int, int, QTextCharFormat]]) -> FormatRanges:
     """Format ranges from plain numbers."""
-    return [_range(start, length, form) for start, length, form in flow_ranges]
+    return [_format_range(start, length, form) for start, length, form in flow_ranges]
 
 
-def _range(start: int, length: int, form: QTextCharFormat) -> QTextLayout.FormatRange:
+def _format_range(start: int, length: int, form: QTextCharFormat) -> QTextLayout.FormatRange:
     made = QTextLayout.FormatRange()
     made.start = start  # pyright: ignore[reportAttributeAccessIssue]  # the stub lists the fields as methods
     made.length = length  # pyright: ignore[reportAttributeAccessIssue]
@@ -316,14 +320,14 @@ def _range(start: int, length: int, form: QTextCharFormat) -> QTextLayout.Format
     return made
 
 
-def _selected(selection: tuple[int, int], look: Look) -> Ranges:
+def _selection_formats(selection: tuple[int, int], look: RenderStyle) -> FormatRanges:
     form = QTextCharFormat()
     form.setBackground(look.color("selection"))
     form.setForeground(look.color("text"))
-    return [_range(selection[0], min(selection[1] - selection[0], 1 << 30), form)]
+    return [_format_range(selection[0], min(selection[1] - selection[0], 1 << 30), form)]
 
 
-def x_of(line: QTextLine, offset: int) -> float:
+def cursor_x(line: QTextLine, offset: int) -> float:
     """Where a place of a line is."""
     found = line.cursorToX(offset)
     return float(found[0] if isinstance(found, tuple) else found)  # pyright: ignore[reportArgumentType, reportUnknownArgumentType]  # typed as object

@@ -2,15 +2,15 @@
 
 from PySide6.QtCore import QPoint, QRectF
 
-from ui.transcript.blocks.copied import LineBlock
-from ui.transcript.blocks.flow import Flow
-from ui.transcript.markdown.inline import OBJECT, units
+from ui.transcript.blocks.copied import StyledTextBlock
+from ui.transcript.blocks.flow import TextLayout
+from ui.transcript.markdown.inline import OBJECT, utf16_length
 
 
-class FlowBlock(LineBlock):
+class LaidOutTextBlock(StyledTextBlock):
     """Places are those of the plain text, in which a formula is its source."""
 
-    _flow: Flow | None = None
+    _flow: TextLayout | None = None
 
     def offset_at(self, point: QPoint) -> int:
         """The nearest place."""
@@ -20,7 +20,7 @@ class FlowBlock(LineBlock):
         """What a part of the text covers, line by line."""
         if not self._flow:
             return []
-        end = min(end, self._end_in(self._flow))
+        end = min(end, self._text_end(self._flow))
         if not self._flow.objects:
             return self._flow.boxes(start, end - start)
         line = self._flow.line
@@ -29,17 +29,17 @@ class FlowBlock(LineBlock):
         first -= first == last and first > 0 and end > start
         return self._flow.boxes(first, last - first)
 
-    def _end_in(self, flow: Flow) -> int:
+    def _text_end(self, flow: TextLayout) -> int:
         """Where its own text ends: looked up once for each flow, for that goes through all of the text."""
         if flow.said is None:
-            flow.said = units(self.plain())
+            flow.said = utf16_length(self.plain())
         return flow.said
 
-    def caret_at(self, offset: int) -> QRectF | None:
+    def caret_rect_at(self, offset: int) -> QRectF | None:
         """In its line."""
-        return self._flow.caret_at(self._flow.line.from_plain(offset)) if self._flow else None
+        return self._flow.caret_rect_at(self._flow.line.from_plain(offset)) if self._flow else None
 
-    def stop_at(self, offset: int) -> int:
+    def caret_stop_at(self, offset: int) -> int:
         """Not inside of a formula."""
         line = self.line()
         return line.to_plain(line.from_plain(offset)) if OBJECT in line.text else offset

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QFontMetricsF
 
-from ui.transcript.blocks.block import Block, Brush, Control
-from ui.transcript.blocks.buttons import focus_ring, quiet_button, quiet_width
-from ui.transcript.look import Look
+from ui.transcript.blocks.block import Block, Control, PaintContext
+from ui.transcript.blocks.buttons import flat_button_width, paint_flat_button, paint_focus_ring
+from ui.transcript.look import RenderStyle
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class Header:
     """`state` stands at the right in a pill, in `state_color`, and before it `action`: what else can be done.
 
     A chevron is shown when it can be opened.
@@ -31,57 +31,57 @@ class Head:
     action_icon: str = ""
 
 
-class HeadBlock(Block):
+class HeaderBlock(Block):
     """The whole line is the button, but for the one in it that is an action of its own."""
 
     def __init__(
-        self, head: Head, press: Callable[[], None] | None = None, act: Callable[[], None] | None = None
+        self, head: Header, press: Callable[[], None] | None = None, act: Callable[[], None] | None = None
     ) -> None:
-        self.head = head
-        self._press = press
+        self.header = head
+        self._on_press = press
         self._act = act
         self._action: Control | None = None
         self._width = 0
         self._height = 0
-        self._look: Look | None = None
+        self._look: RenderStyle | None = None
 
-    def show(self, head: Head) -> None:
+    def set_header(self, head: Header) -> None:
         """Say something else."""
-        if head != self.head:
-            self.head, self.laid = head, False
+        if head != self.header:
+            self.header, self.is_laid_out = head, False
 
-    def estimate(self, width: int, look: Look) -> int:
+    def estimate(self, width: int, look: RenderStyle) -> int:
         """Exact."""
         del width
         return look.px(26)
 
-    def lay(self, width: int, look: Look) -> int:
+    def layout(self, width: int, look: RenderStyle) -> int:
         """Exact."""
-        self._width, self._height, self._look, self.laid = width, look.px(26), look, True
-        self._action = self._laid_action(look)
+        self._width, self._height, self._look, self.is_laid_out = width, look.px(26), look, True
+        self._action = self._layout_action(look)
         return self._height
 
-    def _laid_action(self, look: Look) -> Control | None:
-        head = self.head
+    def _layout_action(self, look: RenderStyle) -> Control | None:
+        head = self.header
         if not head.action or self._act is None:
             return None
-        wide = quiet_width(look, head.action, icon=bool(head.action_icon))
+        wide = flat_button_width(look, head.action, icon=bool(head.action_icon))
         x = self._width - self._state_width(look) - wide
         return Control(head.action, QRect(x, look.px(1), wide, self._height - look.px(2)), self._act)
 
-    def _state_width(self, look: Look) -> int:
+    def _state_width(self, look: RenderStyle) -> int:
         """With its icon and what stands apart before it."""
-        if not self.head.state:
+        if not self.header.state:
             return 0
-        return int(QFontMetricsF(look.small).horizontalAdvance(self.head.state)) + 2 + look.px(20) + look.px(8)
+        return int(QFontMetricsF(look.small).horizontalAdvance(self.header.state)) + 2 + look.px(20) + look.px(8)
 
-    def _title_width(self, look: Look) -> int:
-        font = look.strong if self.head.strong else look.small
-        return int(QFontMetricsF(font).horizontalAdvance(self.head.title)) + 2
+    def _title_width(self, look: RenderStyle) -> int:
+        font = look.strong if self.header.strong else look.small
+        return int(QFontMetricsF(font).horizontalAdvance(self.header.title)) + 2
 
-    def paint(self, brush: Brush) -> None:
+    def paint(self, brush: PaintContext) -> None:
         """From left to right."""
-        painter, look, head = brush.painter, brush.look, self.head
+        painter, look, head = brush.painter, brush.style, self.header
         hovered = bool(head.control) and brush.hovered == head.control
         color = "text" if hovered else head.color
         x = 0
@@ -92,7 +92,7 @@ class HeadBlock(Block):
         right = self._width - self._state_width(look)
         if self._action is not None:
             right = self._action.box.left()
-            quiet_button(brush, self._action, head.action, head.action_icon)
+            paint_flat_button(brush, self._action, head.action, head.action_icon)
         room = right - x - look.px(28)
         font = look.strong if head.strong else look.small
         painter.setFont(font)
@@ -104,11 +104,11 @@ class HeadBlock(Block):
             chevron = "chevron-down" if head.is_open else "chevron-right"
             painter.drawPixmap(x, self._middle(look.px(14)) + 1, look.icon(chevron, color, 14, brush.ratio))
         if head.control and brush.focused == head.control:
-            focus_ring(painter, look, QRect(-4, 0, self._width + 8, self._height))
+            paint_focus_ring(painter, look, QRect(-4, 0, self._width + 8, self._height))
 
-    def _paint_state(self, brush: Brush) -> None:
+    def _paint_state(self, brush: PaintContext) -> None:
         """The pill at the right."""
-        painter, look, head = brush.painter, brush.look, self.head
+        painter, look, head = brush.painter, brush.style, self.header
         if not head.state:
             return
         wide = int(QFontMetricsF(look.small).horizontalAdvance(head.state)) + 2
@@ -123,15 +123,15 @@ class HeadBlock(Block):
     def _middle(self, size: int) -> int:
         return (self._height - size) // 2
 
-    def spoken(self) -> str:
+    def spoken_text(self) -> str:
         """Title and state."""
-        return ", ".join(part for part in (self.head.title, self.head.state) if part)
+        return ", ".join(part for part in (self.header.title, self.header.state) if part)
 
     def controls(self) -> Sequence[Control]:
         """The action, which lies in the line, and the line itself when it can be opened."""
-        if not self.laid:
+        if not self.is_laid_out:
             return ()
         action = (self._action,) if self._action is not None else ()
-        if not self._press or not self.head.control:
+        if not self._on_press or not self.header.control:
             return action
-        return (*action, Control(self.head.control, QRect(0, 0, self._width, self._height), self._press))
+        return (*action, Control(self.header.control, QRect(0, 0, self._width, self._height), self._on_press))

@@ -5,29 +5,29 @@ from PySide6.QtGui import QFontMetricsF, QPainter
 
 from ui.transcript.blocks.block import Block
 from ui.transcript.blocks.text_block import TextBlock
-from ui.transcript.look import Look
-from ui.transcript.markdown.leaves import Inside
+from ui.transcript.look import RenderStyle
+from ui.transcript.markdown.leaves import Container
 
 _QUOTE, _ITEM = 16, 24
 _BULLETS = "•◦▪"
 
 
-def indent_of(inside: tuple[Inside, ...], look: Look) -> int:
+def indent_width(inside: tuple[Container, ...], look: RenderStyle) -> int:
     """Pixels beside the block, on the side where its text begins."""
     return sum(look.px(_QUOTE if each.kind == "quote" else _ITEM) for each in inside)
 
 
-def is_turned(block: Block) -> bool:
+def is_right_to_left_block(block: Block) -> bool:
     """Whether a block is written from right to left, so that its markers and bars stand at its right."""
-    return bool(block.inside) and isinstance(block, TextBlock) and block.is_right_to_left
+    return bool(block.containers) and isinstance(block, TextBlock) and block.is_right_to_left
 
 
-def paint_inside(painter: QPainter, look: Look, block: Block, previous: Block | None, box: QRect) -> None:
+def paint_containers(painter: QPainter, look: RenderStyle, block: Block, previous: Block | None, box: QRect) -> None:
     """Bars and markers. The painter stands at the block's origin; `box` is where the block stands in its row."""
-    turned = is_turned(block)
-    before = previous.inside if previous and is_turned(previous) == turned else ()
-    at = indent_of(block.inside, look)
-    for depth, each in enumerate(block.inside):
+    turned = is_right_to_left_block(block)
+    before = previous.containers if previous and is_right_to_left_block(previous) == turned else ()
+    at = indent_width(block.containers, look)
+    for depth, each in enumerate(block.containers):
         wide = look.px(_QUOTE if each.kind == "quote" else _ITEM)
         x = box.width() + at - wide if turned else -at
         if each.kind == "quote":
@@ -46,11 +46,11 @@ def paint_inside(painter: QPainter, look: Look, block: Block, previous: Block | 
 
 
 def _paint_marker(
-    painter: QPainter, look: Look, inside: Inside, room: QRect, baseline: float | None, *, turned: bool
+    painter: QPainter, look: RenderStyle, inside: Container, room: QRect, baseline: float | None, *, turned: bool
 ) -> None:
     marker = inside.marker
     if inside.kind == "item" and marker in "☐☑":
-        _paint_box(painter, look, room, ticked=marker == "☑", turned=turned)
+        _paint_check_box(painter, look, room, ticked=marker == "☑", turned=turned)
         return
     # Long numbers reach into the margin rather than into the text.
     font = look.small if inside.kind == "footnote" else look.body
@@ -77,7 +77,7 @@ def _mirrored(marker: str) -> str:
     return marker[len(number) :].replace(")", "(") + number if number.isdigit() else marker
 
 
-def _paint_box(painter: QPainter, look: Look, room: QRect, *, ticked: bool, turned: bool) -> None:
+def _paint_check_box(painter: QPainter, look: RenderStyle, room: QRect, *, ticked: bool, turned: bool) -> None:
     size = look.px(14)
     left = room.right() - look.px(3) - size if turned else room.left() + look.px(3)
     frame = QRect(left, room.top() + 1 + (room.height() - size) // 2, size, size)

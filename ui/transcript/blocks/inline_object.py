@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 
-from ui.transcript.look import Look
+from ui.transcript.look import RenderStyle
 from ui.transcript.markdown.inline import Line
 
-Draw = Callable[[QPainter, QPointF], None]
+DrawObject = Callable[[QPainter, QPointF], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,19 +19,21 @@ class InlineObject:
     width: float
     ascent: float
     descent: float
-    draw: Draw | None = None
+    draw: DrawObject | None = None
 
 
-Objects = Mapping[int, InlineObject]
+InlineObjects = Mapping[int, InlineObject]
 """By the offset of their OBJECT in the text of the line."""
 
 
-def sources_of(line: Line, font: QFont, look: Look, width: float) -> Objects:
+def formula_sources(line: Line, font: QFont, look: RenderStyle, width: float) -> InlineObjects:
     """The formulas of a line as their sources."""
-    return {each.start: source_object(each.source, font, look, width) for each in line.formulas()}
+    return {each.start: formula_source_object(each.source, font, look, width) for each in line.formulas()}
 
 
-def source_object(latex: str, font: QFont, look: Look, width: float, *, is_wrong: bool = False) -> InlineObject:
+def formula_source_object(
+    latex: str, font: QFont, look: RenderStyle, width: float, *, is_wrong: bool = False
+) -> InlineObject:
     """The source in a box, shortened in its middle to what fits into a line."""
     mono = QFont(look.mono)
     mono.setPointSizeF(font.pointSizeF() * 0.92)
@@ -40,17 +42,17 @@ def source_object(latex: str, font: QFont, look: Look, width: float, *, is_wrong
     wide, ascent, descent = metrics.horizontalAdvance(words) + 6, metrics.ascent(), metrics.descent()
     color = look.color("danger" if is_wrong else "text")
     box = QRectF(0, -ascent, wide, ascent + descent)
-    return InlineObject(wide, ascent, descent, _Source(words, mono, color, chip_color(look), box))
+    return InlineObject(wide, ascent, descent, _DrawSource(words, mono, color, code_chip_color(look), box))
 
 
-def chip_color(look: Look) -> QColor:
+def code_chip_color(look: RenderStyle) -> QColor:
     """What stands behind code in a line."""
     color = QColor(look.color("text"))
     color.setAlphaF(0.075)
     return color
 
 
-def veil(look: Look) -> QColor:
+def selection_overlay_color(look: RenderStyle) -> QColor:
     """What lies over a selected picture."""
     color = QColor(look.color("selection"))
     color.setAlphaF(0.5)
@@ -58,7 +60,7 @@ def veil(look: Look) -> QColor:
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class _DrawSource:
     words: str
     font: QFont
     color: QColor

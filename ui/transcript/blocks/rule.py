@@ -2,9 +2,9 @@
 
 from PySide6.QtCore import QRect
 
-from ui.transcript.blocks.block import EVERYTHING, Block, Brush
-from ui.transcript.copying.leaf_forms import RULE
-from ui.transcript.look import Look
+from ui.transcript.blocks.block import WHOLE_TEXT, Block, PaintContext
+from ui.transcript.copying.leaf_forms import RULE_TEXT
+from ui.transcript.look import RenderStyle
 
 
 class RuleBlock(Block):
@@ -13,30 +13,30 @@ class RuleBlock(Block):
     def __init__(self) -> None:
         self._width = 0
 
-    def estimate(self, width: int, look: Look) -> int:
+    def estimate(self, width: int, look: RenderStyle) -> int:
         """Exact."""
         del width
         return look.px(9)
 
-    def lay(self, width: int, look: Look) -> int:
+    def layout(self, width: int, look: RenderStyle) -> int:
         """Exact."""
-        self.laid, self._width = True, width
+        self.is_laid_out, self._width = True, width
         return self.estimate(width, look)
 
-    def paint(self, brush: Brush) -> None:
+    def paint(self, brush: PaintContext) -> None:
         """One pixel high."""
-        brush.painter.fillRect(QRect(0, brush.look.px(4), self._width, 1), brush.look.color("border"))
+        brush.painter.fillRect(QRect(0, brush.style.px(4), self._width, 1), brush.style.color("border"))
 
     def plain(self) -> str:
         """As in Markdown."""
         return "---"
 
-    def markdown(self, start: int = 0, end: int = EVERYTHING[1]) -> str:
+    def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
         """A line that is a rule wherever it stands."""
         del start, end
-        return RULE
+        return RULE_TEXT
 
-    def html(self, start: int = 0, end: int = EVERYTHING[1]) -> str:
+    def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
         """An element of its own."""
         del start, end
         return "<hr>"

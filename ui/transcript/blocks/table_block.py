@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 from PySide6.QtCore import QPoint, QPointF, QRectF
 
-from ui.transcript.blocks.block import EVERYTHING, Span
-from ui.transcript.blocks.flow import Flow
+from ui.transcript.blocks.block import WHOLE_TEXT, TextRange
+from ui.transcript.blocks.flow import TextLayout
 from ui.transcript.blocks.table.rows import TableRows
 from ui.transcript.copying.leaf_forms import table_html, table_markdown, table_rule
-from ui.transcript.look import Look
-from ui.transcript.markdown.inline import Line, tip_of, units
-from ui.transcript.markdown.written import as_html, as_markdown
+from ui.transcript.look import RenderStyle
+from ui.transcript.markdown.inline import Line, link_tooltip, utf16_length
+from ui.transcript.markdown.written import line_to_html, line_to_markdown
 
 
 class TableBlock(TableRows):
@@ -21,56 +21,56 @@ class TableBlock(TableRows):
         """Tabs between cells, one row on each line."""
         return self.cells.plain()
 
-    def markdown(self, start: int = 0, end: int = EVERYTHING[1]) -> str:
+    def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
         """The rows of which something is selected, below the head; inside of one cell, its text alone."""
-        parts = list(self.cells.parts(start, end))
-        if line := self._only(parts, start, end):
-            return as_markdown(line)
+        parts = list(self.cells.rows_between(start, end))
+        if line := self._single_cell_part(parts, start, end):
+            return line_to_markdown(line)
         if parts and self.cells.is_head(parts[0][0]):
             del parts[0]
-        written = [["" if part is not line else cell for part, line, cell in self._triples(*each)] for each in parts]
+        written = [["" if part is not line else cell for part, line, cell in self._cell_parts(*each)] for each in parts]
         rows = table_markdown(written, [lines for _, lines in parts])
-        return "\n".join(each for each in (self.above_part(), rows) if each)
+        return "\n".join(each for each in (self.markdown_prefix(), rows) if each)
 
-    def _only(self, parts: list[tuple[int, list[Line]]], start: int, end: int) -> Line | None:
+    def _single_cell_part(self, parts: list[tuple[int, list[Line]]], start: int, end: int) -> Line | None:
         """What is selected, when that is less than the table and inside of one cell."""
         filled = [line for _, lines in parts for line in lines if line.text]
-        is_part = start > 0 or end < units(self.plain())
+        is_part = start > 0 or end < utf16_length(self.plain())
         return filled[0] if len(filled) == 1 and is_part else None
 
-    def texts(self) -> list[list[str]]:
+    def cell_texts(self) -> list[list[str]]:
         """The cells without markup, row by row."""
         return [[line.plain() for line in lines] for lines in self.cells.lines()]
 
-    def _triples(self, row: int, parts: list[Line]) -> Iterator[tuple[Line, Line, str]]:
+    def _cell_parts(self, row: int, parts: list[Line]) -> Iterator[tuple[Line, Line, str]]:
         """Of each cell of a row: what is selected of it, all of it, and how it was written."""
         lines = [self.cells.line(row, column) for column in range(len(parts))]
-        return zip(parts, lines, self.cells.written(row), strict=True)
+        return zip(parts, lines, self.cells.cell_sources(row), strict=True)
 
-    def above_part(self) -> str:
+    def markdown_prefix(self) -> str:
         """The head and its rule: without them there is no table."""
         if not self.cells.has_head:
             return ""
-        head = table_markdown([self.cells.written(0)], [self.cells.lines()[0]])
+        head = table_markdown([self.cells.cell_sources(0)], [self.cells.lines()[0]])
         return f"{head}\n{table_rule(self.leaf.aligns)}"
 
-    def html(self, start: int = 0, end: int = EVERYTHING[1]) -> str:
+    def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
         """The rows of which something is selected; inside of one cell, its text alone."""
-        parts = list(self.cells.parts(start, end))
-        if line := self._only(parts, start, end):
-            return f"<p>{as_html(line)}</p>"
+        parts = list(self.cells.rows_between(start, end))
+        if line := self._single_cell_part(parts, start, end):
+            return f"<p>{line_to_html(line)}</p>"
         has_head = bool(parts) and self.cells.is_head(parts[0][0])
         return table_html(self.leaf.aligns, [each for _, each in parts], has_head=has_head)
 
     def offset_at(self, point: QPoint) -> int:
         """The nearest place in the cell under the point."""
-        if not self.look_laid or not self.widths:
+        if not self.laid_out_style or not self.widths:
             return 0
-        row, column, inside = self._cell_at(point, self.look_laid)
-        place = self.flow(row, column, self.look_laid).offset_at(inside.x(), max(0, inside.y()))
+        row, column, inside = self._cell_at(point, self.laid_out_style)
+        place = self.flow(row, column, self.laid_out_style).offset_at(inside.x(), max(0, inside.y()))
         return self.cells.offset_of(row, column) + self.cells.line(row, column).to_plain(place)
 
-    def _cell_at(self, point: QPoint, look: Look) -> tuple[int, int, QPoint]:
+    def _cell_at(self, point: QPoint, look: RenderStyle) -> tuple[int, int, QPoint]:
         row = max(0, min(bisect_right(self.tops, point.y()) - 1, len(self.tops) - 2))
         x = point.x() + self.columns.scrolled
         column = self.column_at(x)
@@ -79,7 +79,7 @@ class TableBlock(TableRows):
 
     def boxes(self, start: int, end: int) -> list[QRectF]:
         """What a part of the text covers, cell by cell; of cells beside the screen all, so that none is laid out."""
-        look = self.look_laid
+        look = self.laid_out_style
         found: list[QRectF] = []
         if not look or not self.widths:
             return found
@@ -97,42 +97,42 @@ class TableBlock(TableRows):
         left, right = (each - self.columns.scrolled for each in self.columns.lefts[column : column + 2])
         return QRectF(left, self.tops[row], right - left, self.tops[row + 1] - self.tops[row])
 
-    def caret_at(self, offset: int) -> QRectF | None:
+    def caret_rect_at(self, offset: int) -> QRectF | None:
         """In its cell."""
-        look, found = self.look_laid, self.cells.cell_at(offset)
+        look, found = self.laid_out_style, self.cells.cell_at(offset)
         if not look or not self.widths or not found:
             return None
         row, column, start = found
         place = self.cells.line(row, column).from_plain(offset - start)
-        return self.flow(row, column, look).caret_at(place).translated(self._corner(row, column, look))
+        return self.flow(row, column, look).caret_rect_at(place).translated(self._corner(row, column, look))
 
-    def _corner(self, row: int, column: int, look: Look) -> QPointF:
+    def _corner(self, row: int, column: int, look: RenderStyle) -> QPointF:
         """Where the text of a cell begins."""
         left = self.columns.lefts[column] - self.columns.scrolled
         return QPointF(left + look.px(10), self.tops[row] + look.px(6))
 
-    def paragraph_at(self, offset: int) -> Span:
+    def paragraph_at(self, offset: int) -> TextRange:
         """The cell."""
         return self.cells.span_at(offset)
 
-    def _seen_at(self, point: QPoint) -> tuple[Flow, QPoint] | None:
-        if not self.look_laid or not self.widths or not 0 <= point.y() < self.tops[-1]:
+    def _layout_at(self, point: QPoint) -> tuple[TextLayout, QPoint] | None:
+        if not self.laid_out_style or not self.widths or not 0 <= point.y() < self.tops[-1]:
             return None
-        row, column, inside = self._cell_at(point, self.look_laid)
-        return self.flow(row, column, self.look_laid), inside
+        row, column, inside = self._cell_at(point, self.laid_out_style)
+        return self.flow(row, column, self.laid_out_style), inside
 
     def link_at(self, point: QPoint) -> str:
         """The target under a point."""
-        seen = self._seen_at(point)
+        seen = self._layout_at(point)
         return seen[0].link_at(seen[1].x(), seen[1].y()) if seen else ""
 
-    def tip_at(self, point: QPoint) -> str:
+    def tooltip_at(self, point: QPoint) -> str:
         """Where a link really leads, or the source of a formula and why it is not drawn."""
-        link, seen = self.link_at(point), self._seen_at(point)
+        link, seen = self.link_at(point), self._layout_at(point)
         if link:
-            return tip_of(link)
-        return self.cells.tip_at(*seen) if seen else ""
+            return link_tooltip(link)
+        return self.cells.tooltip_at(*seen) if seen else ""
 
-    def scroll_sideways(self, pixels: int) -> bool:
+    def scroll_horizontally(self, pixels: int) -> bool:
         """Only when its columns do not fit."""
         return bool(self.widths) and self.columns.scroll(pixels, self.width - 1)

@@ -3,38 +3,38 @@
 from PySide6.QtCore import QPoint, QPointF, QRect, QRectF
 from PySide6.QtGui import QFont, QFontMetricsF
 
-from ui.transcript.blocks.block import EVERYTHING, Brush, Span
-from ui.transcript.blocks.flow import Flow
-from ui.transcript.blocks.flow_block import FlowBlock
-from ui.transcript.blocks.math.formulas import MathHost
+from ui.transcript.blocks.block import WHOLE_TEXT, PaintContext, TextRange
+from ui.transcript.blocks.flow import TextLayout
+from ui.transcript.blocks.flow_block import LaidOutTextBlock
+from ui.transcript.blocks.math.formulas import MathCallbacks
 from ui.transcript.blocks.math.inline_formulas import InlineFormulas
 from ui.transcript.copying.leaf_forms import leaf_markdown
-from ui.transcript.look import Look
-from ui.transcript.markdown.inline import OBJECT, Line, Style, inline, tip_of, units
+from ui.transcript.look import RenderStyle
+from ui.transcript.markdown.inline import OBJECT, Line, SpanStyle, link_tooltip, parse_inline, utf16_length
 from ui.transcript.markdown.inline import Span as InlineSpan
 from ui.transcript.markdown.leaves import Leaf
 from ui.transcript.markdown.parser import References
-from ui.transcript.markdown.written import part_of
+from ui.transcript.markdown.written import slice_line
 
 BODY, SMALL, STRONG = "body", "small", "strong"
 
 BACK_TARGET = "#back:"
 """What the `href` of the sign behind a footnote begins with that leads back to the text; its label follows."""
 
-_BACK = " \u21a9\ufe0e"
+_BACK_LINK = " \u21a9\ufe0e"
 
 
-class TextBlock(FlowBlock):
+class TextBlock(LaidOutTextBlock):
     """Text of one paragraph in one font. `color` is a name of the theme.
 
     Places are those of the plain text, in which a formula is its source.
     """
 
-    def __init__(self, line: Line, font: str = BODY, color: str = "text", math: MathHost | None = None) -> None:
+    def __init__(self, line: Line, font: str = BODY, color: str = "text", math: MathCallbacks | None = None) -> None:
         self._line: Line | None = line
         self._font = font
         self._color = color
-        self._shown: Flow | None = None
+        self._shown: TextLayout | None = None
         self.is_right_to_left = False
         self._math = math
         self._formulas: InlineFormulas | None = None
@@ -43,7 +43,7 @@ class TextBlock(FlowBlock):
         """The text and its styles."""
         return self._line or Line("")
 
-    def font(self, look: Look) -> QFont:
+    def font(self, look: RenderStyle) -> QFont:
         """The font at this zoom."""
         fonts = {BODY: look.body, SMALL: look.small, STRONG: look.strong}
         return fonts[self._font]
@@ -52,67 +52,67 @@ class TextBlock(FlowBlock):
         """About how many characters it has."""
         return len(self.line().text)
 
-    def estimate(self, width: int, look: Look) -> int:
+    def estimate(self, width: int, look: RenderStyle) -> int:
         """As if all characters were of average width."""
         per_line = max(8, int(width / look.advance))
         return (1 + self.length() // per_line) * look.line_of(self.font(look))
 
-    def lay(self, width: int, look: Look) -> int:
+    def layout(self, width: int, look: RenderStyle) -> int:
         """Break into lines."""
         font = self.font(look)
         line = self.line()
         objects = None
         if OBJECT in line.text:
-            self._formulas = self._formulas or InlineFormulas(self._math, self.outgrown)
+            self._formulas = self._formulas or InlineFormulas(self._math, self.invalidate_layout)
             objects = self._formulas.objects(line, font, look, width, self._color)
-        flow = Flow(line, font, look, width, look.line_of(font), objects=objects)
+        flow = TextLayout(line, font, look, width, look.line_of(font), objects=objects)
         self.dirty_from = flow.dirty_from(self._shown) if self._shown else 0
-        self._flow, self._shown, self.laid = flow, None, True
+        self._flow, self._shown, self.is_laid_out = flow, None, True
         self.is_right_to_left = flow.is_right_to_left
         return flow.height
 
-    def first_line(self, look: Look) -> QRect:
+    def first_line(self, look: RenderStyle) -> QRect:
         """Where a marker beside the first line stands: formulas may have moved that line down."""
         middle = self._flow.first_middle if self._flow else look.line / 2
         return QRect(0, round(middle - look.line / 2), 0, look.line)
 
-    def first_baseline(self, look: Look) -> float:
+    def first_baseline(self, look: RenderStyle) -> float:
         """The y on which the letters of its first line, and of a marker beside it, stand."""
         return self._flow.first_baseline if self._flow else QFontMetricsF(self.font(look)).ascent()
 
     def forget(self) -> None:
         """Keep the text alone."""
-        self._flow, self._shown, self.laid = None, None, False
+        self._flow, self._shown, self.is_laid_out = None, None, False
         if self._formulas:
             self._formulas.forget()
 
-    def outgrown(self) -> None:
+    def invalidate_layout(self) -> None:
         """The text changed: lay out again, but remember what stands on the screen."""
-        self._shown, self._flow, self.laid = self._flow or self._shown, None, False
-        self.layouts = 0
+        self._shown, self._flow, self.is_laid_out = self._flow or self._shown, None, False
+        self.layout_count = 0
 
-    def paint(self, brush: Brush) -> None:
+    def paint(self, brush: PaintContext) -> None:
         """The lines inside the clip."""
         if self._flow:
             line, clip, selection = self._flow.line, QRectF(brush.clip), brush.selection
             if selection and OBJECT in line.text:
                 selection = line.from_plain(selection[0]), line.from_plain(selection[1])
-            self._flow.draw(brush.painter, brush.look, QPointF(0, 0), self._color, selection, clip)
+            self._flow.draw(brush.painter, brush.style, QPointF(0, 0), self._color, selection, clip)
 
-    def paragraph_at(self, offset: int) -> Span:
+    def paragraph_at(self, offset: int) -> TextRange:
         """The line of the person's own breaks around a place."""
         del offset
-        return (0, units(self.plain()))
+        return (0, utf16_length(self.plain()))
 
-    def tip_at(self, point: QPoint) -> str:
+    def tooltip_at(self, point: QPoint) -> str:
         """Where a link really leads, or the source of a formula and why it is not drawn."""
         link = self.link_at(point)
         if link and not link.startswith("#"):
-            return tip_of(link)
-        return self._formulas.tip_at(self._flow, point) if self._formulas and self._flow else ""
+            return link_tooltip(link)
+        return self._formulas.tooltip_at(self._flow, point) if self._formulas and self._flow else ""
 
 
-class LeafText(TextBlock):
+class MarkdownTextBlock(TextBlock):
     """A paragraph or heading of Markdown; its inline text is read when it is first needed."""
 
     def __init__(
@@ -121,7 +121,7 @@ class LeafText(TextBlock):
         references: References,
         color: str = "text",
         font: str = BODY,
-        math: MathHost | None = None,
+        math: MathCallbacks | None = None,
     ) -> None:
         super().__init__(Line(""), font, color, math)
         self._line = None
@@ -131,7 +131,7 @@ class LeafText(TextBlock):
     def line(self) -> Line:
         """Read once."""
         if self._line is None:
-            self._line = _with_way_back(inline(self.leaf.text, self._references), self._note)
+            self._line = _with_back_link(parse_inline(self.leaf.text, self._references), self._note)
         return self._line
 
     @property
@@ -142,38 +142,40 @@ class LeafText(TextBlock):
     def plain(self) -> str:
         """Without the way back."""
         plain = super().plain()
-        return plain.removesuffix(_BACK) if self._note else plain
+        return plain.removesuffix(_BACK_LINK) if self._note else plain
 
-    def _said(self) -> Line:
+    def _source_line(self) -> Line:
         """What was written."""
-        return part_of(self.line(), 0, units(self.line().text) - len(_BACK)) if self._note else self.line()
+        return (
+            slice_line(self.line(), 0, utf16_length(self.line().text) - len(_BACK_LINK)) if self._note else self.line()
+        )
 
     def length(self) -> int:
         """Of the source, which is known without reading it."""
         return len(self.leaf.text)
 
-    def font(self, look: Look) -> QFont:
+    def font(self, look: RenderStyle) -> QFont:
         """Headings have their own."""
         return look.heading(self.leaf.level) if self.leaf.kind == "heading" else super().font(look)
 
-    def become(self, leaf: Leaf) -> None:
+    def set_leaf(self, leaf: Leaf) -> None:
         """The same paragraph, longer."""
         self.leaf, self._line = leaf, None
-        self.outgrown()
+        self.invalidate_layout()
 
-    def markdown(self, start: int = 0, end: int = EVERYTHING[1]) -> str:
+    def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
         """As it was written, when it is selected as a whole."""
-        if start == 0 and end >= units(self.plain()):
-            return leaf_markdown(self.leaf, self._said())
+        if start == 0 and end >= utf16_length(self.plain()):
+            return leaf_markdown(self.leaf, self._source_line())
         sign = f"{'#' * self.leaf.level} " if self.leaf.kind == "heading" and not start else ""
         return sign + super().markdown(start, end)
 
-    def html(self, start: int = 0, end: int = EVERYTHING[1]) -> str:
+    def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
         """A paragraph, or a heading."""
         tag = f"h{self.leaf.level}" if self.leaf.kind == "heading" else "p"
-        return f"<{tag}>{super().html(start, min(end, units(self.plain())))[3:-4]}</{tag}>"
+        return f"<{tag}>{super().html(start, min(end, utf16_length(self.plain())))[3:-4]}</{tag}>"
 
-    def redefine(self) -> bool:
+    def refresh_references(self) -> bool:
         """A link definition arrived: read again, if this text could use one."""
         if "]" not in self.leaf.text:
             return False
@@ -182,9 +184,9 @@ class LeafText(TextBlock):
         return True
 
 
-def _with_way_back(line: Line, label: str) -> Line:
+def _with_back_link(line: Line, label: str) -> Line:
     """A footnote with the sign behind it that leads back."""
     if not label:
         return line
-    way = InlineSpan(units(line.text), len(_BACK), Style.NOTE, f"{BACK_TARGET}{label}")
-    return Line(f"{line.text}{_BACK}", (*line.spans, way))
+    way = InlineSpan(utf16_length(line.text), len(_BACK_LINK), SpanStyle.NOTE, f"{BACK_TARGET}{label}")
+    return Line(f"{line.text}{_BACK_LINK}", (*line.spans, way))

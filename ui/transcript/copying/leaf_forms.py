@@ -7,29 +7,29 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from ui.transcript.markdown.inline import Line, inline
+from ui.transcript.markdown.inline import Line, parse_inline
 from ui.transcript.markdown.leaves import Leaf
-from ui.transcript.markdown.stream import leaves_of
-from ui.transcript.markdown.written import as_html, as_markdown, footnotes_in
+from ui.transcript.markdown.stream import parse_leaves
+from ui.transcript.markdown.written import footnotes_in, line_to_html, line_to_markdown
 
 _EDGES = re.compile(r"^[ \t]+|[ \t]+$")
 # A line that begins like this may begin a block where it goes on with a paragraph now.
-_UNSURE = re.compile(
+_AMBIGUOUS = re.compile(
     r"\n[ \t]*[^\w\s(\"'“„]|\n[ \t]*\d|\A(?:[-+#>=|~]|\*\s|```|\d+[.)](?:\s|\Z)|\[(?:[^\[\]\\]|\\.)*\]:)"
 )
 _EMPTY_LINE = re.compile(r"(?m)^(?=\n)")
-RULE = "___"
+RULE_TEXT = "___"
 """Neither a bullet on its line nor a paragraph before it makes something else of it."""
-_SIDES = {"center": ":-:", "right": "--:"}
+_ALIGNMENTS = {"center": ":-:", "right": "--:"}
 
-Lines = Sequence[Sequence[Line]]
+TableLines = Sequence[Sequence[Line]]
 """The cells of a table, row by row, the head first."""
 
 
 def leaf_markdown(leaf: Leaf, line: Line) -> str:
     """A whole paragraph or heading; `line` is its text as it was read."""
-    text = _written(leaf.text, line, goes_on=leaf.joint is not None)
-    return _as_heading(text, leaf.level) if leaf.kind == "heading" and leaf.joint is None else text
+    text = _source_or_markdown(leaf.text, line, goes_on=leaf.separator is not None)
+    return _as_heading(text, leaf.level) if leaf.kind == "heading" and leaf.separator is None else text
 
 
 def code_markdown(text: str, info: str) -> str:
@@ -54,46 +54,46 @@ def math_markdown(latex: str) -> str:
 
 
 def _is_math(text: str, latex: str) -> bool:
-    return [(leaf.kind, leaf.text) for leaf in leaves_of(text)[0]] == [("math", latex)]
+    return [(leaf.kind, leaf.text) for leaf in parse_leaves(text)[0]] == [("math", latex)]
 
 
-def table_markdown(cells: Sequence[Sequence[str]], lines: Lines) -> str:
+def table_markdown(cells: Sequence[Sequence[str]], lines: TableLines) -> str:
     """Rows of a table; `cells` is how they were written."""
-    return "\n".join(f"| {' | '.join(map(_cell, *row))} |" for row in zip(cells, lines, strict=True))
+    return "\n".join(f"| {' | '.join(map(_cell_markdown, *row))} |" for row in zip(cells, lines, strict=True))
 
 
 def table_rule(aligns: Sequence[str]) -> str:
     """What stands below the head of a table."""
-    return f"| {' | '.join(_SIDES.get(align, '---') for align in aligns)} |"
+    return f"| {' | '.join(_ALIGNMENTS.get(align, '---') for align in aligns)} |"
 
 
-def _cell(text: str, line: Line) -> str:
-    return _written(text, line, begins_line=False).replace("|", "\\|")
+def _cell_markdown(text: str, line: Line) -> str:
+    return _source_or_markdown(text, line, begins_line=False).replace("|", "\\|")
 
 
-def table_html(aligns: Sequence[str], lines: Lines, *, has_head: bool = True) -> str:
+def table_html(aligns: Sequence[str], lines: TableLines, *, has_head: bool = True) -> str:
     """Rows of a table."""
     parts = ["<table>"]
     for row, cells in enumerate(lines):
         tag = "td" if row or not has_head else "th"
         parts.append("<tr>")
         for align, line in zip(aligns, cells, strict=False):
-            side = f' align="{align}"' if align in _SIDES else ""
-            parts.append(f"<{tag}{side}>{as_html(line)}</{tag}>")
+            side = f' align="{align}"' if align in _ALIGNMENTS else ""
+            parts.append(f"<{tag}{side}>{line_to_html(line)}</{tag}>")
         parts.append("</tr>")
     return "".join([*parts, "</table>"])
 
 
-def _written(text: str, line: Line, *, goes_on: bool = False, begins_line: bool = True) -> str:
+def _source_or_markdown(text: str, line: Line, *, goes_on: bool = False, begins_line: bool = True) -> str:
     """As it was written, when it says the same without the definitions of its text and under other lines.
 
     Without a text the line is written anew.
     """
     before = "\n" if goes_on else ""
-    is_sure = not begins_line or not _UNSURE.search(f"{before}{text}")
-    if text and is_sure and ("]" not in text or inline(text, footnotes_in(line)) == line):
+    is_sure = not begins_line or not _AMBIGUOUS.search(f"{before}{text}")
+    if text and is_sure and ("]" not in text or parse_inline(text, footnotes_in(line)) == line):
         return text
-    written = _EMPTY_LINE.sub(lambda _: "\\", as_markdown(line))
+    written = _EMPTY_LINE.sub(lambda _: "\\", line_to_markdown(line))
     return _EDGES.sub(lambda found: "".join(f"&#{ord(char)};" for char in found[0]), written)
 
 

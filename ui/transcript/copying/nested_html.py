@@ -4,15 +4,15 @@ import re
 from dataclasses import dataclass
 from html import escape
 
-from ui.transcript.copying.passage import Passage, depth_kept
-from ui.transcript.markdown.leaves import Inside
+from ui.transcript.copying.passage import CopiedBlock, shared_depth
+from ui.transcript.markdown.leaves import Container
 
-_END = re.compile(r"</(?:p|h[1-6]|table)>\Z")
+_CLOSING_TAG = re.compile(r"</(?:p|h[1-6]|table)>\Z")
 _ELEMENT = re.compile(r"\A<(p|h[1-6]|table)>(.*)</\1>\Z", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class _Open:
+class _OpenElement:
     """A container. `end` closes it, `all_end` the list around it too."""
 
     kind: str
@@ -25,68 +25,68 @@ class _Open:
         return f"{self.end}</{self.list_tag}>" if self.list_tag else self.end
 
 
-class HtmlText:
+class HtmlWriter:
     """Takes the passages of one message in order."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
-        self._open: list[_Open] = []
+        self._open: list[_OpenElement] = []
 
     def text(self) -> str:
         """All of it, closed."""
         return "".join([*self._parts, *(each.all_end for each in reversed(self._open))])
 
-    def add(self, passage: Passage) -> None:
+    def add(self, passage: CopiedBlock) -> None:
         """The next one."""
-        if passage.joint is not None and self._parts:
-            self._go_on(passage)
+        if passage.separator is not None and self._parts:
+            self._continue_element(passage)
             return
-        kept = depth_kept(passage, [each.kind for each in self._open])
+        kept = shared_depth(passage, [each.kind for each in self._open])
         for each in reversed(self._open[kept + 1 :]):
             self._parts.append(each.all_end)
         before = self._open[kept] if kept < len(self._open) else None
         del self._open[kept:]
-        for each in passage.inside[kept:]:
+        for each in passage.containers[kept:]:
             self._begin(each, before, starts=passage.starts)
             before = None
         if before:
             self._parts.append(before.all_end)
-        is_first = len(passage.inside) > kept and bool(passage.inside[-1].marker)
+        is_first = len(passage.containers) > kept and bool(passage.containers[-1].marker)
         element = _ELEMENT.match(passage.text) if is_first else None
         self._parts.append(element[2] if element and element[1] == "p" else passage.text)
 
-    def _go_on(self, passage: Passage) -> None:
+    def _continue_element(self, passage: CopiedBlock) -> None:
         """The rest of a paragraph, of a heading or of a table."""
         element = _ELEMENT.match(passage.text)
         text = element[2] if element else passage.text
-        end = _END.search(self._parts[-1])
+        end = _CLOSING_TAG.search(self._parts[-1])
         if end:
             self._parts[-1] = self._parts[-1][: end.start()]
         if not (element and element[1] == "table"):
-            self._parts.append("<br>" if passage.joint == "\n" else passage.joint or "")
+            self._parts.append("<br>" if passage.separator == "\n" else passage.separator or "")
         self._parts.append(f"{text}{end[0] if end else ''}")
 
-    def _begin(self, inside: Inside, before: _Open | None, *, starts: bool) -> None:
-        tag = _tag_of(inside.marker) if inside.kind == "item" and inside.marker else ""
+    def _begin(self, inside: Container, before: _OpenElement | None, *, starts: bool) -> None:
+        tag = _list_tag(inside.marker) if inside.kind == "item" and inside.marker else ""
         goes_on = before is not None and bool(tag) and not starts and before.list_tag == tag
         if before:
             self._parts.append(before.end if goes_on else before.all_end)
         if inside.kind == "quote":
             self._parts.append("<blockquote>")
-            self._open.append(_Open("quote", end="</blockquote>"))
+            self._open.append(_OpenElement("quote", end="</blockquote>"))
         elif not inside.marker:
             # It began before what is copied.
-            self._open.append(_Open(inside.kind))
+            self._open.append(_OpenElement(inside.kind))
         elif inside.kind == "footnote":
             self._parts.append(f"<div><sup>{escape(inside.marker)}</sup> ")
-            self._open.append(_Open("footnote", end="</div>"))
+            self._open.append(_OpenElement("footnote", end="</div>"))
         else:
             box = f"{inside.marker} " if inside.marker in ("☐", "☑") else ""
             self._parts.append(f"{'' if goes_on else _list_start(tag, inside.marker)}<li>{box}")
-            self._open.append(_Open("item", tag, "</li>"))
+            self._open.append(_OpenElement("item", tag, "</li>"))
 
 
-def _tag_of(marker: str) -> str:
+def _list_tag(marker: str) -> str:
     return "ol" if marker[:-1].isdigit() else "ul"
 
 

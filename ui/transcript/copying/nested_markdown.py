@@ -3,19 +3,19 @@
 import re
 from dataclasses import dataclass
 
-from ui.transcript.copying.passage import Passage, depth_kept
-from ui.transcript.markdown.leaves import Inside
+from ui.transcript.copying.passage import CopiedBlock, shared_depth
+from ui.transcript.markdown.leaves import Container
 
 _BULLETS = "-*+"
 _BOXES = {"☐": "[ ] ", "☑": "[x] "}
-_LARGEST = 999_999_999
-_NO_WORDS = re.compile(r"```|~~~|\$\$|\\\[|\\begin|[|#]|___\Z")
-_PARTED = "[//]: #"
+_MAX_ITEM_NUMBER = 999_999_999
+_BLOCK_SYNTAX = re.compile(r"```|~~~|\$\$|\\\[|\\begin|[|#]|___\Z")
+_LIST_SEPARATOR = "[//]: #"
 """A definition that nothing uses: two lists of the same kind with nothing else between them would be one."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Open:
+class _OpenContainer:
     """A container that may go on. `first` stands before its first line, `rest` before the others.
 
     `sign` is an item's bullet, or what follows its `number`.
@@ -28,43 +28,43 @@ class _Open:
     number: int | None = None
 
 
-class MarkdownText:
+class MarkdownWriter:
     """Takes the passages of one message in order. Containers that began before the first of them are left out."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
-        self._open: list[_Open] = []
+        self._open: list[_OpenContainer] = []
 
     def text(self) -> str:
         """All of it."""
         return "\n".join(self._lines)
 
-    def add(self, passage: Passage) -> None:
+    def add(self, passage: CopiedBlock) -> None:
         """The next one."""
-        if passage.joint is not None and self._lines:
-            head, *more = f"{passage.joint}{passage.text}".split("\n")
+        if passage.separator is not None and self._lines:
+            head, *more = f"{passage.separator}{passage.text}".split("\n")
             self._lines[-1] += head
             self._add_lines(more)
             return
-        kept = depth_kept(passage, [each.kind for each in self._open])
+        kept = shared_depth(passage, [each.kind for each in self._open])
         before = self._open[kept] if kept < len(self._open) else None
         # What is added to an item after a blank line belongs to it only where the same item is still open.
         del self._open[kept:]
         if self._lines and not passage.tight:
             self._add_lines([""])
         prefix = self._prefix()
-        for depth, each in enumerate(passage.inside[kept:], kept):
+        for depth, each in enumerate(passage.containers[kept:], kept):
             is_sibling = before is not None and before.kind == each.kind == "item"
-            opened = self._opened(each, before if is_sibling else None, passage, prefix if depth > kept else "")
-            if is_sibling and _would_join(opened, before, starts=passage.starts):
-                self._add_lines([_PARTED, ""])
+            opened = self._open_container(each, before if is_sibling else None, passage, prefix if depth > kept else "")
+            if is_sibling and _joins_list(opened, before, starts=passage.starts):
+                self._add_lines([_LIST_SEPARATOR, ""])
             before = None
             self._open.append(opened)
             prefix += opened.first
             if (
                 opened.kind == "footnote"
                 and opened.first
-                and (passage.inside[depth + 1 :] or _NO_WORDS.match(passage.text))
+                and (passage.containers[depth + 1 :] or _BLOCK_SYNTAX.match(passage.text))
             ):
                 # The parser counts columns wrongly in what stands on the line of the label.
                 self._lines.append(prefix.rstrip())
@@ -81,14 +81,16 @@ class MarkdownText:
         bare = prefix.rstrip()
         self._lines += [f"{prefix}{line}" if line else bare for line in lines]
 
-    def _opened(self, inside: Inside, before: _Open | None, passage: Passage, line: str) -> _Open:
+    def _open_container(
+        self, inside: Container, before: _OpenContainer | None, passage: CopiedBlock, line: str
+    ) -> _OpenContainer:
         """`before` is the item before this one, `line` what stands before the item on its line."""
         if inside.kind == "quote":
-            return _Open("quote", "> ", "> ")
+            return _OpenContainer("quote", "> ", "> ")
         if not inside.marker:
-            return _Open(inside.kind)
+            return _OpenContainer(inside.kind)
         if inside.kind == "footnote":
-            return _Open("footnote", f"[^{inside.marker}]: ", "    ")
+            return _OpenContainer("footnote", f"[^{inside.marker}]: ", "    ")
         box = _BOXES.get(inside.marker, "")
         if before and before.number is not None and box and not passage.starts:
             number, sign = before.number + 1, before.sign
@@ -96,12 +98,12 @@ class MarkdownText:
             number, sign = int(inside.marker[:-1]), inside.marker[-1]
         else:
             sign = _bullet(before, line, starts=passage.starts)
-            return _Open("item", f"{sign} {box}", "  ", sign)
-        first = f"{min(number, _LARGEST)}{sign} "
-        return _Open("item", f"{first}{box}", " " * len(first), sign, number)
+            return _OpenContainer("item", f"{sign} {box}", "  ", sign)
+        first = f"{min(number, _MAX_ITEM_NUMBER)}{sign} "
+        return _OpenContainer("item", f"{first}{box}", " " * len(first), sign, number)
 
 
-def _bullet(before: _Open | None, line: str, *, starts: bool) -> str:
+def _bullet(before: _OpenContainer | None, line: str, *, starts: bool) -> str:
     """The list's own; another one for another list, and beside a bullet on its line: both could be a rule."""
     used = before.sign if before and before.number is None else ""
     if used and not starts:
@@ -110,7 +112,7 @@ def _bullet(before: _Open | None, line: str, *, starts: bool) -> str:
     return next(each for each in _BULLETS if each not in (used, beside))
 
 
-def _would_join(opened: _Open, before: _Open | None, *, starts: bool) -> bool:
+def _joins_list(opened: _OpenContainer, before: _OpenContainer | None, *, starts: bool) -> bool:
     if before is None or opened.number is None or before.number is None or opened.sign != before.sign:
         return False
     return starts or opened.number != before.number + 1

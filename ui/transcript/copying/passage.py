@@ -2,26 +2,26 @@
 
 from dataclasses import dataclass
 
-from ui.transcript.markdown.leaves import Inside
+from ui.transcript.markdown.leaves import Container
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class CopiedBlock:
     """A block, or a part of one, written in one form, and where it stood: as in a Leaf."""
 
     text: str
-    inside: tuple[Inside, ...] = ()
+    containers: tuple[Container, ...] = ()
     tight: bool = False
     starts: bool = True
-    joint: str | None = None
+    separator: str | None = None
 
 
-def depth_kept(passage: Passage, around: list[str]) -> int:
+def shared_depth(passage: CopiedBlock, around: list[str]) -> int:
     """How many of the containers around the passage before, by their kinds, go on around this one."""
     if passage.starts:
         return 0
     depth = 0
-    for each, kind in zip(passage.inside, around, strict=False):
+    for each, kind in zip(passage.containers, around, strict=False):
         if each.kind != kind or each.marker:
             break
         depth += 1
@@ -29,17 +29,17 @@ def depth_kept(passage: Passage, around: list[str]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Extract:
+class CopyExtract:
     """What is copied of a block, in all forms; `before` stands between it and the one before in the plain text."""
 
     before: str
     text: str
-    markdown: Passage
-    html: Passage
+    markdown: CopiedBlock
+    html: CopiedBlock
 
 
-NOTHING = Extract("", "", Passage(""), Passage(""))
+EMPTY_EXTRACT = CopyExtract("", "", CopiedBlock(""), CopiedBlock(""))
 """Time went by, and nothing was copied in it. It is known by being this very one."""
 
-Step = Extract | str | int
+CopyStep = CopyExtract | str | int
 """Of copying: something copied, whose message begins, or how many messages are done."""

@@ -4,53 +4,53 @@ from PySide6.QtCore import QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from ui.transcript.look import Look
+from ui.transcript.look import RenderStyle
 
-_PATIENCE = 200
+_DELAY_MS = 200
 """Milliseconds: what is over sooner needs no words."""
 
 
-class CopyNote(QWidget):
+class CopyProgressNote(QWidget):
     """A line of words at the upper edge of `over`, its sibling."""
 
-    def __init__(self, look: Look, over: QWidget, parent: QWidget) -> None:
+    def __init__(self, look: RenderStyle, over: QWidget, parent: QWidget) -> None:
         super().__init__(parent)
         self._look = look
         self._over = over
-        self._words = ""
+        self._message = ""
         self._wait = QTimer(self)
         self._wait.setSingleShot(True)
-        self._wait.setInterval(_PATIENCE)
+        self._wait.setInterval(_DELAY_MS)
         self._wait.timeout.connect(self._appear)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.hide()
 
-    def use(self, look: Look) -> None:
+    def set_style(self, look: RenderStyle) -> None:
         """Another theme or zoom."""
         self._look = look
         self.update()
 
-    def say(self, words: str) -> None:
+    def show_message(self, words: str) -> None:
         """These words, once they have lasted; nothing hides it."""
-        self._words = words
+        self._message = words
         self.setAccessibleName(words)
         if not words:
             self._wait.stop()
             self.hide()
         elif self.isVisible():
-            self._place()
+            self._reposition()
         elif not self._wait.isActive():
             self._wait.start()
 
-    def stop(self) -> None:
+    def clear_message(self) -> None:
         """Say nothing more."""
-        self.say("")
+        self.show_message("")
 
     def _appear(self) -> None:
-        self._place()
+        self._reposition()
         self.show()
 
-    def _place(self) -> None:
+    def _reposition(self) -> None:
         room = self._over.geometry()
         self.resize(self.sizeHint())
         self.move(room.left() + (room.width() - self.width()) // 2, room.top() + self._look.px(10))
@@ -58,7 +58,7 @@ class CopyNote(QWidget):
 
     def sizeHint(self) -> QSize:
         """Around the words."""
-        wide = QFontMetricsF(self._look.small).horizontalAdvance(self._words)
+        wide = QFontMetricsF(self._look.small).horizontalAdvance(self._message)
         return QSize(int(wide) + self._look.px(28), self._look.px(32))
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -72,5 +72,5 @@ class CopyNote(QWidget):
         painter.drawRoundedRect(box, box.height() / 2, box.height() / 2)
         painter.setFont(look.small)
         painter.setPen(look.color("text"))
-        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self._words)
+        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self._message)
         painter.end()

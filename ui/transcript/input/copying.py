@@ -6,16 +6,16 @@ from time import perf_counter
 from PySide6.QtCore import QCoreApplication, QMimeData, QObject, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QImage
 
-from ui.transcript.copying.forms import Forms
-from ui.transcript.copying.passage import Extract, Step
+from ui.transcript.copying.forms import CopyFormats
+from ui.transcript.copying.passage import CopyExtract, CopyStep
 
-MARKDOWN = "text/markdown"
+MARKDOWN_TYPE = "text/markdown"
 
-_SLICE = 0.006
+_SLICE_SECONDS = 0.006
 """Seconds of work between two looks at the event loop."""
 
 
-class Copier(QObject):
+class ClipboardWriter(QObject):
     """Puts text on the clipboard; a later copy replaces one that is still being put together.
 
     `progress` is a sentence while that takes its time, and empty when it is over.
@@ -30,7 +30,7 @@ class Copier(QObject):
         self._is_slow = False
         self._timer = QTimer(self)
         self._timer.setInterval(0)
-        self._timer.timeout.connect(self._go_on)
+        self._timer.timeout.connect(self._continue)
 
     def copy(self, text: str) -> None:
         """This text, plain."""
@@ -44,7 +44,7 @@ class Copier(QObject):
         if text:
             data = QMimeData()
             data.setText(text)
-            data.setData(MARKDOWN, text.encode("utf-8", "replace"))
+            data.setData(MARKDOWN_TYPE, text.encode("utf-8", "replace"))
             QGuiApplication.clipboard().setMimeData(data)
 
     def copy_image(self, image: QImage) -> None:
@@ -52,13 +52,13 @@ class Copier(QObject):
         self.stop()
         QGuiApplication.clipboard().setImage(image)
 
-    def copy_steps(self, steps: Iterator[Step], *, markdown: bool = False) -> None:
+    def copy_steps(self, steps: Iterator[CopyStep], *, markdown: bool = False) -> None:
         """What these steps make: plain, Markdown and HTML; with `markdown` the plain text is Markdown too."""
         self.stop()
         self._done = 0
-        self._steps = self._work(steps, markdown=markdown)
+        self._steps = self._copy_in_steps(steps, markdown=markdown)
         self._timer.start()
-        self._go_on()
+        self._continue()
 
     def stop(self) -> None:
         """Give up a copy that is not complete."""
@@ -68,21 +68,21 @@ class Copier(QObject):
             self._is_slow = False
             self.progress.emit("")
 
-    def _work(self, steps: Iterator[Step], *, markdown: bool) -> Iterator[None]:
-        forms = Forms()
+    def _copy_in_steps(self, steps: Iterator[CopyStep], *, markdown: bool) -> Iterator[None]:
+        forms = CopyFormats()
         for step in steps:
-            if isinstance(step, Extract):
+            if isinstance(step, CopyExtract):
                 forms.add(step)
             elif isinstance(step, str):
-                forms.head(step)
+                forms.add_heading(step)
             else:
-                forms.end_message()
+                forms.finish_message()
                 self._done = step
             yield
-        yield from forms.finish()
+        yield from forms.join_in_steps()
         data = QMimeData()
         data.setText(forms.markdown if markdown else forms.plain)
-        data.setData(MARKDOWN, forms.markdown.encode("utf-8", "replace"))
+        data.setData(MARKDOWN_TYPE, forms.markdown.encode("utf-8", "replace"))
         yield
         if not markdown:
             data.setHtml(forms.html)
@@ -90,8 +90,8 @@ class Copier(QObject):
         if forms.plain:
             QGuiApplication.clipboard().setMimeData(data)
 
-    def _go_on(self) -> None:
-        until = perf_counter() + _SLICE
+    def _continue(self) -> None:
+        until = perf_counter() + _SLICE_SECONDS
         for _ in self._steps:
             if perf_counter() > until:
                 self._is_slow = True

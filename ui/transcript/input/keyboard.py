@@ -6,24 +6,24 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
 
 from ui.transcript.blocks.block import Control
-from ui.transcript.surface.places import show_place
-from ui.transcript.surface.screen import Screen
+from ui.transcript.surface.places import scroll_to_text
+from ui.transcript.surface.screen import RowViewport
 from ui.transcript.surface.scroller import Scroller
-from ui.transcript.surface.selection import LAST, Place
-from ui.transcript.surface.stops import Link, Stop, next_stop, place_of, stop_of
+from ui.transcript.surface.selection import LAST_OFFSET, TextPosition
+from ui.transcript.surface.stops import FocusStop, Link, find_focus_stop, link_selection, next_focus_stop
 
 _CTRL = Qt.KeyboardModifier.ControlModifier
 _SHIFT = Qt.KeyboardModifier.ShiftModifier
-_SIDES = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
-_PRESSES = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
+_HORIZONTAL_KEYS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
+_ACTIVATE_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
 
 
-class Keyboard:
+class KeyboardHandler:
     """Answers whether it used a key."""
 
     def __init__(
         self,
-        screen: Screen,
+        screen: RowViewport,
         scroller: Scroller,
         copy: Callable[[], None],
         open_link: Callable[[str, int], None],
@@ -33,7 +33,7 @@ class Keyboard:
         self._copy = copy
         self._open_link = open_link
 
-    def press(self, event: QKeyEvent) -> bool:
+    def handle_key(self, event: QKeyEvent) -> bool:
         """One key."""
         if event.matches(QKeySequence.StandardKey.Copy):
             self._copy()
@@ -44,25 +44,25 @@ class Keyboard:
         modifiers = event.modifiers() & (_CTRL | _SHIFT | Qt.KeyboardModifier.AltModifier)
         key = Qt.Key(event.key())
         if modifiers == _CTRL and key in {Qt.Key.Key_Up, Qt.Key.Key_Down}:
-            self.walk(-1 if key == Qt.Key.Key_Up else 1)
+            self.move_focus(-1 if key == Qt.Key.Key_Up else 1)
             return True
-        if key in _PRESSES and not modifiers:
+        if key in _ACTIVATE_KEYS and not modifiers:
             return self._press_focused()
         return not (modifiers & ~_SHIFT) and self._scroll(key, backwards=bool(modifiers & _SHIFT))
 
     def _scroll(self, key: Qt.Key, *, backwards: bool) -> bool:
-        line = self._screen.rows.stage.look.line
+        line = self._screen.rows.render_context.style.line
         page = max(line, self._screen.rows.view - 2 * line)
         if key in {Qt.Key.Key_Tab, Qt.Key.Key_Backtab}:
-            return self.walk_controls(-1 if backwards or key == Qt.Key.Key_Backtab else 1)
+            return self.move_control_focus(-1 if backwards or key == Qt.Key.Key_Backtab else 1)
         steps = {
             Qt.Key.Key_Up: -2 * line,
             Qt.Key.Key_Down: 2 * line,
             Qt.Key.Key_PageUp: -page,
             Qt.Key.Key_PageDown: page,
         }
-        if key in _SIDES:
-            return self._sideways(_SIDES[key] * 3 * line)
+        if key in _HORIZONTAL_KEYS:
+            return self._scroll_horizontally(_HORIZONTAL_KEYS[key] * 3 * line)
         if key in steps:
             self._scroller.scroll_by(steps[key])
         elif key == Qt.Key.Key_Home:
@@ -77,9 +77,9 @@ class Keyboard:
         """From the first row to the last."""
         count = len(self._screen.rows)
         if count:
-            self._screen.select(Place(), Place(count - 1, LAST, LAST))
+            self._screen.select(TextPosition(), TextPosition(count - 1, LAST_OFFSET, LAST_OFFSET))
 
-    def walk(self, step: int) -> None:
+    def move_focus(self, step: int) -> None:
         """To the message before or after the one with the keyboard; at first to the one at the screen's edge."""
         rows = self._screen.rows
         if not len(rows):
@@ -90,21 +90,21 @@ class Keyboard:
             index = rows.row_at(edge)
         else:
             index = max(0, min(len(rows) - 1, index + step))
-        self.walk_to(index)
+        self.focus_row(index)
 
-    def walk_to(self, index: int) -> None:
+    def focus_row(self, index: int) -> None:
         """To this message."""
         if 0 <= index < len(self._screen.rows):
             self._scroller.show_row(index)
             self._screen.focus((index, ""))
 
-    def walk_controls(self, step: int) -> bool:
+    def move_control_focus(self, step: int) -> bool:
         """Through what the message with the keyboard offers; answers False when there is nothing further."""
         index, key = self._screen.focused
         if not 0 <= index < len(self._screen.rows):
             return False
         row = self._screen.rows.row(index)
-        stop = next_stop(row, key, step)
+        stop = next_focus_stop(row, key, step)
         if stop is None:
             self._screen.focus((index, ""))
             return bool(key) and step < 0
@@ -113,15 +113,15 @@ class Keyboard:
         self._show(index, stop)
         return True
 
-    def _show(self, index: int, stop: Stop) -> None:
+    def _show(self, index: int, stop: FocusStop) -> None:
         """Bring a link or a button into sight."""
-        place = place_of(self._screen.rows.row(index), stop.key)
+        place = link_selection(self._screen.rows.row(index), stop.key)
         if place:
-            show_place(self._screen, self._scroller, index, place, calmly=True)
-        elif isinstance(stop.what, Control):
+            scroll_to_text(self._screen, self._scroller, index, place, calmly=True)
+        elif isinstance(stop.target, Control):
             row = self._screen.rows.row(index)
-            top = row.block_box(stop.block).top() + stop.what.box.top() + self._screen.row_box(index).top()
-            bottom, view = top + stop.what.box.height(), self._screen.rows.view
+            top = row.block_box(stop.block).top() + stop.target.box.top() + self._screen.row_box(index).top()
+            bottom, view = top + stop.target.box.height(), self._screen.rows.view
             if not 0 <= top <= bottom <= view:
                 self._scroller.scroll_by(top - view // 3)
 
@@ -129,16 +129,16 @@ class Keyboard:
         index, key = self._screen.focused
         if not key or not 0 <= index < len(self._screen.rows):
             return False
-        stop = stop_of(self._screen.rows.row(index), key)
+        stop = find_focus_stop(self._screen.rows.row(index), key)
         if stop is None:
             return False
-        if isinstance(stop.what, Link):
-            self._open_link(stop.what.target, index)
+        if isinstance(stop.target, Link):
+            self._open_link(stop.target.target, index)
         else:
-            stop.what.press()
+            stop.target.press()
         return True
 
-    def _sideways(self, pixels: int) -> bool:
+    def _scroll_horizontally(self, pixels: int) -> bool:
         """Move what is too wide in the message with the keyboard: around the button that has it, or what is seen."""
         index, key = self._screen.focused
         rows = self._screen.rows
@@ -148,7 +148,7 @@ class Keyboard:
         blocks = range(row.block_at(rows.top - y), min(row.block_at(rows.top + rows.view - y) + 1, len(row.blocks)))
         if key:
             blocks = range(int(key.partition("/")[0]), int(key.partition("/")[0]) + 1)
-        moved = any(row.blocks[at].laid and row.blocks[at].scroll_sideways(pixels) for at in blocks)
+        moved = any(row.blocks[at].is_laid_out and row.blocks[at].scroll_horizontally(pixels) for at in blocks)
         if moved:
             self._screen.repaint_row(index)
         return moved

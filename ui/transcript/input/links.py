@@ -8,35 +8,35 @@ from PySide6.QtCore import QCoreApplication, QObject, QPoint, Signal
 
 from ui.transcript.blocks.block import Block
 from ui.transcript.blocks.table_block import TableBlock
-from ui.transcript.blocks.text_block import BACK_TARGET, LeafText
-from ui.transcript.markdown.inline import tip_of, units
+from ui.transcript.blocks.text_block import BACK_TARGET, MarkdownTextBlock
+from ui.transcript.markdown.inline import link_tooltip, utf16_length
 from ui.transcript.markdown.inline.lines import FOOTNOTE_TARGET
 from ui.transcript.markdown.inline.links import safe_target
-from ui.transcript.markdown.leaves import Inside
-from ui.transcript.rows.body.unread import UnreadBlock
+from ui.transcript.markdown.leaves import Container
+from ui.transcript.rows.body.unread import LazySection
 from ui.transcript.rows.row import Row
-from ui.transcript.surface.places import show_place
-from ui.transcript.surface.screen import Screen
+from ui.transcript.surface.places import scroll_to_text
+from ui.transcript.surface.screen import RowViewport
 from ui.transcript.surface.scroller import Scroller
 
-_SHOWN = 400
+_MAX_TOOLTIP_LENGTH = 400
 """Characters of a footnote in a tip."""
 
-_REMEMBERED = 100
+_MAX_BACK_POSITIONS = 100
 """Footnotes to which the person went."""
 
 
 @dataclass(frozen=True, slots=True)
-class Under:
+class BlockHit:
     """What is under a point: a row, the index of its block, and the point in that block."""
 
     row: int
-    at: int
+    block_index: int
     block: Block
     point: QPoint
 
 
-def under(screen: Screen, point: QPoint) -> Under | None:
+def block_at_point(screen: RowViewport, point: QPoint) -> BlockHit | None:
     """The laid out block at a point of the viewport."""
     rows = screen.rows
     if not len(rows):
@@ -49,59 +49,59 @@ def under(screen: Screen, point: QPoint) -> Under | None:
         return None
     at = row.block_at(inside.y())
     block = row.blocks[at]
-    return Under(index, at, block, inside - row.block_box(at).topLeft()) if block.laid else None
+    return BlockHit(index, at, block, inside - row.block_box(at).topLeft()) if block.is_laid_out else None
 
 
-class Links(QObject):
+class LinkNavigator(QObject):
     """`opened` carries an address of the web or of mail, and nothing else ever."""
 
     opened = Signal(str)
 
-    def __init__(self, screen: Screen, scroller: Scroller, parent: QObject) -> None:
+    def __init__(self, screen: RowViewport, scroller: Scroller, parent: QObject) -> None:
         super().__init__(parent)
         self._screen = screen
         self._scroller = scroller
         # By item and label: where the person came from.
-        self._came_from: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._back_positions: OrderedDict[tuple[str, str], int] = OrderedDict()
 
     def follow(self, href: str, index: int) -> None:
         """Go where a link in the row at this index leads."""
         if href.startswith("#") and not 0 <= index < len(self._screen.rows):
             return
         if href.startswith(FOOTNOTE_TARGET):
-            self._to_note(index, href[len(FOOTNOTE_TARGET) :])
+            self._go_to_footnote(index, href[len(FOOTNOTE_TARGET) :])
         elif href.startswith(BACK_TARGET):
-            self._back(index, href[len(BACK_TARGET) :])
+            self._go_back(index, href[len(BACK_TARGET) :])
         elif target := safe_target(href):
             self.opened.emit(target)
 
-    def tip_at(self, point: QPoint) -> str:
+    def tooltip_at(self, point: QPoint) -> str:
         """What is said about a point of the viewport: the whole target of a link, the text of a footnote."""
-        found = under(self._screen, point)
+        found = block_at_point(self._screen, point)
         if found is None:
             return ""
         link = found.block.link_at(found.point)
         if link.startswith(BACK_TARGET):
             return QCoreApplication.translate("Transcript", "Back to the text")
         if link.startswith(FOOTNOTE_TARGET):
-            return self._note_text(self._screen.rows.row(found.row), link[len(FOOTNOTE_TARGET) :])
-        return found.block.tip_at(found.point) or (tip_of(link) if link else "")
+            return self._footnote_text(self._screen.rows.row(found.row), link[len(FOOTNOTE_TARGET) :])
+        return found.block.tooltip_at(found.point) or (link_tooltip(link) if link else "")
 
-    def _note_text(self, row: Row, label: str) -> str:
-        at = next(_notes(row, label), None)
+    def _footnote_text(self, row: Row, label: str) -> str:
+        at = next(_footnote_blocks(row, label), None)
         text = row.blocks[at].plain() if at is not None else ""
-        return f"{text[:_SHOWN]}…" if len(text) > _SHOWN else text
+        return f"{text[:_MAX_TOOLTIP_LENGTH]}…" if len(text) > _MAX_TOOLTIP_LENGTH else text
 
-    def _to_note(self, index: int, label: str) -> None:
+    def _go_to_footnote(self, index: int, label: str) -> None:
         row = self._screen.rows.row(index)
         _read_until(row, f"[^{label}]:")
-        at = next(_notes(row, label), None)
+        at = next(_footnote_blocks(row, label), None)
         if at is not None:
-            self._came_from[row.item.id, label] = self._reference_near(row, label)
-            self._came_from.move_to_end((row.item.id, label))
-            if len(self._came_from) > _REMEMBERED:
-                self._came_from.popitem(last=False)
-            show_place(self._screen, self._scroller, index, ((at, 0), (at, 1)))
+            self._back_positions[row.item.id, label] = self._reference_near(row, label)
+            self._back_positions.move_to_end((row.item.id, label))
+            if len(self._back_positions) > _MAX_BACK_POSITIONS:
+                self._back_positions.popitem(last=False)
+            scroll_to_text(self._screen, self._scroller, index, ((at, 0), (at, 1)))
 
     def _reference_near(self, row: Row, label: str) -> int:
         """Which of the references to a footnote is on the screen; the first one, if none is."""
@@ -111,33 +111,33 @@ class Links(QObject):
                 return number
         return 0
 
-    def _back(self, index: int, label: str) -> None:
+    def _go_back(self, index: int, label: str) -> None:
         row = self._screen.rows.row(index)
         found = list(_references(row, label))
         if not found:
             _read_until(row, f"[^{label}]")
             found = list(_references(row, label))
         if found:
-            number = self._came_from.get((row.item.id, label), 0)
+            number = self._back_positions.get((row.item.id, label), 0)
             at, offset = found[min(number, len(found) - 1)]
-            show_place(self._screen, self._scroller, index, ((at, offset), (at, offset + 1)))
+            scroll_to_text(self._screen, self._scroller, index, ((at, offset), (at, offset + 1)))
 
 
-def _notes(row: Row, label: str) -> Iterator[int]:
+def _footnote_blocks(row: Row, label: str) -> Iterator[int]:
     """The blocks with which a footnote of this label begins."""
-    begins = Inside("footnote", label)
-    return (at for at, block in enumerate(row.blocks) if begins in block.inside)
+    begins = Container("footnote", label)
+    return (at for at, block in enumerate(row.blocks) if begins in block.containers)
 
 
 def _references(row: Row, label: str) -> Iterator[tuple[int, int]]:
     """Blocks, and places in their text, that refer to a footnote."""
     target, written = f"{FOOTNOTE_TARGET}{label}", f"[^{label}]"
     for at, block in enumerate(row.blocks):
-        if isinstance(block, LeafText) and written in block.leaf.text:
+        if isinstance(block, MarkdownTextBlock) and written in block.leaf.text:
             line = block.line()
             yield from ((at, line.to_plain(span.start)) for span in line.spans if span.href == target)
         elif isinstance(block, TableBlock) and any(written in cell for each in block.leaf.cells for cell in each):
-            yield at, units(block.plain().partition(f"[{label}]")[0])
+            yield at, utf16_length(block.plain().partition(f"[{label}]")[0])
 
 
 def _read_until(row: Row, words: str) -> None:
@@ -145,7 +145,7 @@ def _read_until(row: Row, words: str) -> None:
     at = 0
     while at < len(row.blocks):
         block = row.blocks[at]
-        if isinstance(block, UnreadBlock) and block.holds(words):
+        if isinstance(block, LazySection) and block.contains_text(words):
             # What stands here now may be sections, of which the first one may have these words.
             row.read(at)
         else:

@@ -8,47 +8,47 @@ from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QImage, QKeySequen
 from PySide6.QtWidgets import QMenu, QWidget
 
 from ui.look.controls import announce
-from ui.look.sentences import literal
-from ui.transcript.blocks.block import Action, Block
+from ui.look.sentences import escape_mnemonics
+from ui.transcript.blocks.block import Block, MenuAction
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.math.math_block import MathBlock
-from ui.transcript.blocks.picture.remote_block import RemoteBlock
+from ui.transcript.blocks.picture.remote_block import RemoteImageBlock
 from ui.transcript.blocks.picture.thumbnails_block import ThumbnailsBlock
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_block import BACK_TARGET
-from ui.transcript.copying.spreadsheet import as_csv
-from ui.transcript.input.copying import Copier
-from ui.transcript.input.links import Links, Under, under
-from ui.transcript.input.menu import Entry, Topic, make_menu
-from ui.transcript.markdown.inline import tip_of
+from ui.transcript.copying.spreadsheet import table_to_csv
+from ui.transcript.input.copying import ClipboardWriter
+from ui.transcript.input.links import BlockHit, LinkNavigator, block_at_point
+from ui.transcript.input.menu import MenuEntry, MenuSection, make_menu
+from ui.transcript.markdown.inline import link_tooltip
 from ui.transcript.markdown.inline.links import safe_target
-from ui.transcript.pictures import Viewable, read_picture
-from ui.transcript.pictures import place_of as lies_at
-from ui.transcript.rows.body.extracts import table_at
+from ui.transcript.pictures import ViewableImage, decode_image
+from ui.transcript.pictures import locate_image as lies_at
+from ui.transcript.rows.body.extracts import table_pieces_at
 from ui.transcript.rows.row import Row
-from ui.transcript.surface.places import box_of
-from ui.transcript.surface.screen import Screen
-from ui.transcript.surface.selection import all_extracts, extracts_of
-from ui.transcript.surface.stops import place_of
+from ui.transcript.surface.places import text_box
+from ui.transcript.surface.screen import RowViewport
+from ui.transcript.surface.selection import conversation_extracts, selection_extracts
+from ui.transcript.surface.stops import link_selection
 
-_COPY, _ALL = QKeySequence.StandardKey.Copy, QKeySequence.StandardKey.SelectAll
-_FIND = QKeySequence.StandardKey.Find
+_COPY_KEY, _SELECT_ALL_KEY = QKeySequence.StandardKey.Copy, QKeySequence.StandardKey.SelectAll
+_FIND_KEY = QKeySequence.StandardKey.Find
 
-_MOST_COPIED = 40_000_000
+_MAX_COPIED_PIXELS = 40_000_000
 """Pixels of a picture, as where it is looked at; a larger one is copied smaller."""
 
-_SAID = 5000
+_MESSAGE_MS = 5000
 """Milliseconds for which it is said that something was not copied."""
 
 
-class Offers:
+class ContextMenu:
     """Copies, and makes the menus that offer it."""
 
     def __init__(
         self,
-        screen: Screen,
-        links: Links,
-        copier: Copier,
+        screen: RowViewport,
+        links: LinkNavigator,
+        copier: ClipboardWriter,
         select_all: Callable[[], None],
         find: Callable[[], None],
     ) -> None:
@@ -58,62 +58,64 @@ class Offers:
         self._select_all = select_all
         self._find = find
         self._copies = 0
-        self._says = False
-        facts = screen.rows.stage.facts
-        facts.code_copied.connect(self._count)
-        facts.details_copied.connect(self._count)
+        self._on_message = False
+        facts = screen.rows.render_context.facts
+        facts.code_copied.connect(self._next_copy_number)
+        facts.details_copied.connect(self._next_copy_number)
 
-    def _count(self) -> int:
+    def _next_copy_number(self) -> int:
         """One more copy was asked for: what was asked for before it must not come after it."""
         self._copies += 1
-        if self._says:
-            self._says = False
+        if self._on_message:
+            self._on_message = False
             self._copier.progress.emit("")
         return self._copies
 
-    def _newest(self) -> Copier:
-        self._count()
+    def _newest_copier(self) -> ClipboardWriter:
+        self._next_copy_number()
         return self._copier
 
     def copy(self, *, markdown: bool = False) -> None:
         """What is selected."""
         if not self._screen.selection.is_empty:
-            self._newest().copy_steps(extracts_of(self._screen.selection, self._screen.rows), markdown=markdown)
+            self._newest_copier().copy_steps(
+                selection_extracts(self._screen.selection, self._screen.rows), markdown=markdown
+            )
 
     def copy_all(self) -> None:
         """The conversation as Markdown, with who said what."""
-        self._newest().copy_steps(all_extracts(self._screen.rows), markdown=True)
+        self._newest_copier().copy_steps(conversation_extracts(self._screen.rows), markdown=True)
 
-    def pop_up(self, event: QContextMenuEvent, view: QWidget) -> QMenu:
+    def popup(self, event: QContextMenuEvent, view: QWidget) -> QMenu:
         """The menu for a click of the mouse, or for the key that opens menus."""
         if event.reason() == QContextMenuEvent.Reason.Keyboard:
-            return self.pop_up_by_key(view)
-        return self._pop_up(view, event.pos(), event.globalPos())
+            return self.popup_by_key(view)
+        return self._popup(view, event.pos(), event.globalPos())
 
-    def hear_key(self, view: QWidget) -> None:
+    def install_shortcut(self, view: QWidget) -> None:
         """Shift+F10: where the platform does not make a menu's event of it, as it does of the key for menus."""
         if QGuiApplication.platformName() not in {"windows", "cocoa"}:
             shortcut = QShortcut(QKeySequence("Shift+F10"), view)
             shortcut.setContext(Qt.ShortcutContext.WidgetShortcut)
-            shortcut.activated.connect(lambda: self.pop_up_by_key(view))
+            shortcut.activated.connect(lambda: self.popup_by_key(view))
 
-    def pop_up_by_key(self, view: QWidget) -> QMenu:
+    def popup_by_key(self, view: QWidget) -> QMenu:
         """The menu about what has the keyboard."""
         point = self._keyboard_point()
-        return self._pop_up(view, point, self._screen.viewport.mapToGlobal(point))
+        return self._popup(view, point, self._screen.viewport.mapToGlobal(point))
 
-    def _pop_up(self, view: QWidget, point: QPoint, at: QPoint) -> QMenu:
-        menu = self.menu_about(point, view)
+    def _popup(self, view: QWidget, point: QPoint, at: QPoint) -> QMenu:
+        menu = self.build_menu(point, view)
         menu.popup(at)
         return menu
 
-    def menu_about(self, point: QPoint, view: QWidget) -> QMenu:
+    def build_menu(self, point: QPoint, view: QWidget) -> QMenu:
         """The menu about what is under a point of the viewport, not shown yet."""
-        found = under(self._screen, point)
+        found = block_at_point(self._screen, point)
         row = self._screen.rows.row(self._row_at(point, found)) if len(self._screen.rows) else None
-        return make_menu(view, list(self._topics(found, row)))
+        return make_menu(view, list(self._sections(found, row)))
 
-    def _row_at(self, point: QPoint, found: Under | None) -> int:
+    def _row_at(self, point: QPoint, found: BlockHit | None) -> int:
         return found.row if found else self._screen.rows.row_at(self._screen.rows.top + point.y())
 
     def _keyboard_point(self) -> QPoint:
@@ -126,7 +128,7 @@ class Offers:
         if not 0 <= index < len(screen.rows):
             return middle
         box, row = screen.row_box(index), screen.rows.row(index)
-        if key and (link := place_of(row, key)) and (found := box_of(screen, index, link)):
+        if key and (link := link_selection(row, key)) and (found := text_box(screen, index, link)):
             return found.center().toPoint()
         for at, control in row.controls() if key else ():
             if f"{at}/{control.name}" == key:
@@ -134,98 +136,104 @@ class Offers:
         seen = box.intersected(screen.viewport.rect())
         return seen.topLeft() + QPoint(min(8, seen.width() // 2), min(24, seen.height() // 2)) if seen else middle
 
-    def _topics(self, found: Under | None, row: Row | None) -> Iterator[Topic]:
+    def _sections(self, found: BlockHit | None, row: Row | None) -> Iterator[MenuSection]:
         if found:
-            yield from self._about_link(found)
-            yield from self._about_block(found)
+            yield from self._link_sections(found)
+            yield from self._block_sections(found)
         translate = QCoreApplication.translate
         selected = not self._screen.selection.is_empty
-        yield Topic(
+        yield MenuSection(
             translate("Transcript", "Selection") if selected else "",
             [
-                Entry(translate("Transcript", "&Copy"), self.copy if selected else None, _COPY),
-                Entry(
+                MenuEntry(translate("Transcript", "&Copy"), self.copy if selected else None, _COPY_KEY),
+                MenuEntry(
                     translate("Transcript", "Copy as &Markdown"),
                     partial(self.copy, markdown=True) if selected else None,
                 ),
-                Entry(translate("Transcript", "Select &all"), self._select_all if row else None, _ALL),
+                MenuEntry(translate("Transcript", "Select &all"), self._select_all if row else None, _SELECT_ALL_KEY),
             ],
         )
         if row:
-            yield self._about_message(row)
+            yield self._message_section(row)
             words = translate("Transcript", "Fi&nd in conversation")
-            yield Topic("", [Entry(words, self._find, _FIND)])
+            yield MenuSection("", [MenuEntry(words, self._find, _FIND_KEY)])
 
-    def _about_message(self, row: Row) -> Topic:
-        translate, newest = QCoreApplication.translate, self._newest
-        return Topic(
+    def _message_section(self, row: Row) -> MenuSection:
+        translate, newest = QCoreApplication.translate, self._newest_copier
+        return MenuSection(
             row.label,
             [
-                Entry(translate("Transcript", "Copy m&essage"), lambda: newest().copy_steps(row.extracts())),
-                Entry(
+                MenuEntry(translate("Transcript", "Copy m&essage"), lambda: newest().copy_steps(row.extracts())),
+                MenuEntry(
                     translate("Transcript", "Copy message as Mar&kdown"), lambda: newest().copy_markdown(row.source())
                 ),
-                Entry(translate("Transcript", "Copy con&versation as Markdown"), self.copy_all),
-                *map(_entry, row.actions()),
+                MenuEntry(translate("Transcript", "Copy con&versation as Markdown"), self.copy_all),
+                *map(_entry_for, row.actions()),
             ],
         )
 
-    def _about_link(self, found: Under) -> Iterator[Topic]:
+    def _link_sections(self, found: BlockHit) -> Iterator[MenuSection]:
         translate, link = QCoreApplication.translate, found.block.link_at(found.point)
         follow = partial(self._links.follow, link, found.row)
         if target := safe_target(link):
-            about = translate("Transcript", "Link to {0}").format(tip_of(target))
-            copy = Entry(translate("Transcript", "Copy &link"), lambda: self._newest().copy(target))
-            yield Topic(about, [Entry(translate("Transcript", "&Open link"), follow), copy])
+            about = translate("Transcript", "Link to {0}").format(link_tooltip(target))
+            copy = MenuEntry(translate("Transcript", "Copy &link"), lambda: self._newest_copier().copy(target))
+            yield MenuSection(about, [MenuEntry(translate("Transcript", "&Open link"), follow), copy])
         elif link.startswith(BACK_TARGET):
-            yield Topic(
-                translate("Transcript", "Footnote"), [Entry(translate("Transcript", "&Back to the text"), follow)]
+            yield MenuSection(
+                translate("Transcript", "Footnote"), [MenuEntry(translate("Transcript", "&Back to the text"), follow)]
             )
         elif link:
-            yield Topic(
-                translate("Transcript", "Footnote"), [Entry(translate("Transcript", "&Go to footnote"), follow)]
+            yield MenuSection(
+                translate("Transcript", "Footnote"), [MenuEntry(translate("Transcript", "&Go to footnote"), follow)]
             )
 
-    def _about_block(self, found: Under) -> Iterator[Topic]:
-        entries = [_entry(action) for action in found.block.actions(found.point)]
+    def _block_sections(self, found: BlockHit) -> Iterator[MenuSection]:
+        entries = [_entry_for(action) for action in found.block.actions(found.point)]
         if isinstance(found.block, TableBlock):
-            entries += self._for_table(found)
+            entries += self._table_entries(found)
         elif isinstance(found.block, MathBlock):
             words, text = QCoreApplication.translate("Transcript", "Copy &formula as LaTeX"), found.block.text
-            entries.append(Entry(words, lambda: self._newest().copy(text)))
-        elif isinstance(found.block, RemoteBlock | ThumbnailsBlock):
-            entries += self._for_picture(found.block.picture_at(found.point))
+            entries.append(MenuEntry(words, lambda: self._newest_copier().copy(text)))
+        elif isinstance(found.block, RemoteImageBlock | ThumbnailsBlock):
+            entries += self._image_entries(found.block.image_at(found.point))
         if entries:
-            yield Topic(_name_of(found.block), entries)
+            yield MenuSection(_block_name(found.block), entries)
 
-    def _for_table(self, found: Under) -> list[Entry]:
+    def _table_entries(self, found: BlockHit) -> list[MenuEntry]:
         blocks = self._screen.rows.row(found.row).blocks
-        translate, newest = QCoreApplication.translate, self._newest
+        translate, newest = QCoreApplication.translate, self._newest_copier
         return [
-            Entry(
+            MenuEntry(
                 translate("Transcript", "Copy &table as Markdown"),
-                lambda: newest().copy_markdown("\n".join(each.markdown() for each in table_at(blocks, found.at))),
+                lambda: newest().copy_markdown(
+                    "\n".join(each.markdown() for each in table_pieces_at(blocks, found.block_index))
+                ),
             ),
-            Entry(
+            MenuEntry(
                 translate("Transcript", "Copy table as C&SV"),
-                lambda: newest().copy(as_csv([row for each in table_at(blocks, found.at) for row in each.texts()])),
+                lambda: newest().copy(
+                    table_to_csv(
+                        [row for each in table_pieces_at(blocks, found.block_index) for row in each.cell_texts()]
+                    )
+                ),
             ),
         ]
 
-    def _for_picture(self, picture: Viewable | None) -> list[Entry]:
+    def _image_entries(self, picture: ViewableImage | None) -> list[MenuEntry]:
         if picture is None:
             return []
-        return [Entry(QCoreApplication.translate("Transcript", "Copy &image"), partial(self._copy_picture, picture))]
+        return [MenuEntry(QCoreApplication.translate("Transcript", "Copy &image"), partial(self._copy_image, picture))]
 
-    def _copy_picture(self, picture: Viewable) -> None:
+    def _copy_image(self, picture: ViewableImage) -> None:
         """Decoded elsewhere, so it comes later, unless something else was copied by then."""
         self._copier.stop()
-        number, stage = self._count(), self._screen.rows.stage
+        number, stage = self._next_copy_number(), self._screen.rows.render_context
         where = lies_at(picture, stage.thumbnails.pictures)
-        job = partial(read_picture, where, most=_MOST_COPIED)
-        stage.highlighter.elsewhere(("copied picture", number), job, partial(self._picture_came, number))
+        job = partial(decode_image, where, most=_MAX_COPIED_PIXELS)
+        stage.highlighter.elsewhere(("copied picture", number), job, partial(self._on_image_decoded, number))
 
-    def _picture_came(self, number: int, image: QImage) -> None:
+    def _on_image_decoded(self, number: int, image: QImage) -> None:
         if number != self._copies:
             return
         if not image.isNull():
@@ -237,31 +245,31 @@ class Offers:
 
         def say_no_more() -> None:
             if number == self._copies:
-                self._says = False
+                self._on_message = False
                 self._copier.progress.emit("")
 
         announce(self._screen.viewport, words)
-        self._says = True
+        self._on_message = True
         self._copier.progress.emit(words)
-        QTimer.singleShot(_SAID, self._copier, say_no_more)
+        QTimer.singleShot(_MESSAGE_MS, self._copier, say_no_more)
 
 
-def _entry(action: Action) -> Entry:
-    return Entry(literal(action.words), action.act)
+def _entry_for(action: MenuAction) -> MenuEntry:
+    return MenuEntry(escape_mnemonics(action.label), action.act)
 
 
-def _name_of(block: Block) -> str:
+def _block_name(block: Block) -> str:
     translate = QCoreApplication.translate
     if isinstance(block, CodeBlock):
-        return translate("Transcript", "Code: {0}").format(block.language) if block.language else _code()
+        return translate("Transcript", "Code: {0}").format(block.language) if block.language else _code_name()
     if isinstance(block, TableBlock):
         return translate("Transcript", "Table")
     if isinstance(block, MathBlock):
         return translate("Transcript", "Formula")
-    if isinstance(block, RemoteBlock | ThumbnailsBlock):
+    if isinstance(block, RemoteImageBlock | ThumbnailsBlock):
         return translate("Transcript", "Image")
     return ""
 
 
-def _code() -> str:
+def _code_name() -> str:
     return QCoreApplication.translate("Transcript", "Code")

@@ -6,18 +6,20 @@ from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QHelpEvent, QMouseEvent
 from PySide6.QtWidgets import QToolTip
 
-from ui.look.sentences import plain_tip
-from ui.transcript.input.links import Links
-from ui.transcript.surface.screen import Hit, Screen
-from ui.transcript.surface.selection import Place, word_around
+from ui.look.sentences import plain_tooltip
+from ui.transcript.input.links import LinkNavigator
+from ui.transcript.surface.screen import Hit, RowViewport
+from ui.transcript.surface.selection import TextPosition, word_at
 
 _EDGE_STEP = 24
 
 
-class Pointer(QObject):
+class MouseHandler(QObject):
     """Knows whether a press becomes a click or a drag."""
 
-    def __init__(self, screen: Screen, scroll: Callable[[int], None], links: Links, parent: QObject) -> None:
+    def __init__(
+        self, screen: RowViewport, scroll: Callable[[int], None], links: LinkNavigator, parent: QObject
+    ) -> None:
         super().__init__(parent)
         self._screen = screen
         self._scroll = scroll
@@ -26,7 +28,7 @@ class Pointer(QObject):
         self._pressed_at = QPoint()
         self._last = QPoint()
         self._selecting = False
-        self._third_after = QPoint()
+        self._triple_click_timer = QPoint()
         self._since = QTimer(self)
         self._since.setSingleShot(True)
         self._edge = QTimer(self)
@@ -39,7 +41,7 @@ class Pointer(QObject):
         if isinstance(event, QMouseEvent):
             return self._handle_mouse(event)
         if isinstance(event, QHelpEvent) and kind == QEvent.Type.ToolTip:
-            self._tip(event.pos(), event.globalPos())
+            self._show_tooltip(event.pos(), event.globalPos())
             return True
         if kind == QEvent.Type.Leave:
             self._screen.hover((-1, ""))
@@ -48,23 +50,23 @@ class Pointer(QObject):
     def _handle_mouse(self, event: QMouseEvent) -> bool:
         kind = event.type()
         if kind == QEvent.Type.MouseMove:
-            self._move(event)
+            self._on_move(event)
             return True
         if event.button() != Qt.MouseButton.LeftButton:
             return False
         if kind == QEvent.Type.MouseButtonPress:
-            self._press(event)
+            self._on_press(event)
         elif kind == QEvent.Type.MouseButtonDblClick:
-            self._double(event)
+            self._on_double_click(event)
         elif kind == QEvent.Type.MouseButtonRelease:
-            self._release(event)
+            self._on_release(event)
         return True
 
-    def _press(self, event: QMouseEvent) -> None:
+    def _on_press(self, event: QMouseEvent) -> None:
         """The left button goes down."""
         point = event.position().toPoint()
         self._pressed_at = self._last = point
-        if self._since.isActive() and (point - self._third_after).manhattanLength() < 6:
+        if self._since.isActive() and (point - self._triple_click_timer).manhattanLength() < 6:
             self._select_paragraph(point)
             return
         hit = self._screen.hit(point)
@@ -77,18 +79,18 @@ class Pointer(QObject):
         extends = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
         self._screen.select(self._screen.selection.start if extends else place, place)
 
-    def _double(self, event: QMouseEvent) -> None:
+    def _on_double_click(self, event: QMouseEvent) -> None:
         """Select the word; a third click within the interval selects the paragraph."""
         point = event.position().toPoint()
         if self._screen.hit(point).control:
-            self._press(event)
+            self._on_press(event)
             return
         place = self._screen.place_at(point)
         text = self._text_at(place)
         if text:
-            start, end = word_around(text, place.offset)
+            start, end = word_at(text, place.offset)
             self._select_in(place, start, end)
-        self._third_after = point
+        self._triple_click_timer = point
         self._since.start(QGuiApplication.styleHints().mouseDoubleClickInterval())
 
     def _select_paragraph(self, point: QPoint) -> None:
@@ -101,17 +103,17 @@ class Pointer(QObject):
         start = start if first == place.block else 0
         end = end if last == place.block else row.blocks[last].paragraph_at(0)[1]
         self._selecting = False
-        self._screen.select(Place(place.row, first, start), Place(place.row, last, end))
+        self._screen.select(TextPosition(place.row, first, start), TextPosition(place.row, last, end))
 
-    def _text_at(self, place: Place) -> str:
+    def _text_at(self, place: TextPosition) -> str:
         blocks = self._screen.rows.row(place.row).blocks if len(self._screen.rows) else []
         return blocks[place.block].plain() if place.block < len(blocks) else ""
 
-    def _select_in(self, place: Place, start: int, end: int) -> None:
+    def _select_in(self, place: TextPosition, start: int, end: int) -> None:
         self._selecting = False
-        self._screen.select(Place(place.row, place.block, start), Place(place.row, place.block, end))
+        self._screen.select(TextPosition(place.row, place.block, start), TextPosition(place.row, place.block, end))
 
-    def _move(self, event: QMouseEvent) -> None:
+    def _on_move(self, event: QMouseEvent) -> None:
         """Hover, or drag."""
         point = event.position().toPoint()
         self._last = point
@@ -126,7 +128,7 @@ class Pointer(QObject):
         self._screen.hover((hit.row, hit.key) if hit.control else (-1, ""))
         self._screen.viewport.setCursor(self._screen.cursor_for(point))
 
-    def _release(self, event: QMouseEvent) -> None:
+    def _on_release(self, event: QMouseEvent) -> None:
         """A click presses what was under it, if it still is."""
         self._edge.stop()
         self._selecting = False
@@ -147,9 +149,9 @@ class Pointer(QObject):
         self._since.stop()
         self._selecting = False
 
-    def _tip(self, point: QPoint, at: QPoint) -> None:
+    def _show_tooltip(self, point: QPoint, at: QPoint) -> None:
         """Show where a link leads, or what else is said about what is under the pointer."""
-        QToolTip.showText(at, plain_tip(self._links.tip_at(point)), self._screen.viewport)
+        QToolTip.showText(at, plain_tooltip(self._links.tooltip_at(point)), self._screen.viewport)
 
     def _scroll_at_edge(self) -> None:
         height = self._screen.viewport.height()

@@ -5,48 +5,48 @@ from collections.abc import Callable
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QWheelEvent
 
-from ui.transcript.surface.screen import Screen
+from ui.transcript.surface.screen import RowViewport
 
-_NOTCH = 120
+_NOTCH_DELTA = 120
 """What one notch reports: eighths of a degree times fifteen."""
 
 
-class Wheel:
+class WheelHandler:
     """With Ctrl it zooms: `zoom` is told so many steps larger, or smaller."""
 
-    def __init__(self, screen: Screen, scroll: Callable[[int], None], zoom: Callable[[int], None]) -> None:
+    def __init__(self, screen: RowViewport, scroll: Callable[[int], None], zoom: Callable[[int], None]) -> None:
         self._screen = screen
         self._scroll = scroll
         self._zoom = zoom
-        self._turned = 0
+        self._zoom_remainder = 0
 
-    def turn(self, event: QWheelEvent) -> None:
+    def handle(self, event: QWheelEvent) -> None:
         """Scroll by pixels where the device tells them, else three lines for a notch."""
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            self._turn_zoom(event.angleDelta().y())
+            self._zoom_by(event.angleDelta().y())
             event.accept()
             return
-        self._turned = 0
+        self._zoom_remainder = 0
         delta = event.pixelDelta()
         if delta.isNull():
-            delta = event.angleDelta() * (3 * self._screen.rows.stage.look.line) / _NOTCH
+            delta = event.angleDelta() * (3 * self._screen.rows.render_context.style.line) / _NOTCH_DELTA
         sideways = delta.y() if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else delta.x()
         if sideways and abs(sideways) >= abs(delta.y()):
-            self._sideways(event.position().toPoint(), -sideways)
+            self._scroll_horizontally(event.position().toPoint(), -sideways)
         else:
             self._scroll(-delta.y())
         event.accept()
 
-    def _turn_zoom(self, delta: int) -> None:
+    def _zoom_by(self, delta: int) -> None:
         """Fine wheels and touch pads report less than a notch at a time."""
-        self._turned += delta
-        steps = int(self._turned / _NOTCH)
+        self._zoom_remainder += delta
+        steps = int(self._zoom_remainder / _NOTCH_DELTA)
         if steps:
-            self._turned -= steps * _NOTCH
+            self._zoom_remainder -= steps * _NOTCH_DELTA
             self._zoom(steps)
 
-    def _sideways(self, point: QPoint, pixels: int) -> None:
+    def _scroll_horizontally(self, point: QPoint, pixels: int) -> None:
         rows, place = self._screen.rows, self._screen.place_at(point)
         blocks = rows.row(place.row).blocks if len(rows) else []
-        if place.block < len(blocks) and blocks[place.block].scroll_sideways(pixels):
+        if place.block < len(blocks) and blocks[place.block].scroll_horizontally(pixels):
             self._screen.repaint_row(place.row)

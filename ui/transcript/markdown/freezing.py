@@ -7,39 +7,39 @@ and a piece of a paragraph when enough stands after it and no line of it can bec
 import re
 from typing import NamedTuple
 
-from ui.transcript.markdown.leaves import Carried, Leaf, Piece
-from ui.transcript.markdown.pieces import PIECE, pieces
-from ui.transcript.markdown.rules.footnotes import LONGEST
+from ui.transcript.markdown.leaves import CarriedBlock, Leaf, TopLevelBlock
+from ui.transcript.markdown.pieces import PIECE, split_long_text
+from ui.transcript.markdown.rules.footnotes import MAX_LABEL_LENGTH
 from ui.transcript.markdown.rules.tables import FIRST_BAR
 
 # A bracket that is known not to begin a definition: another one stands in it, or no colon behind it.
 _NO_DEFINITION = re.compile(r"\[(?!\^)(?:[^\[\]\\]|\\.)*(?:\[|\][^:])", re.DOTALL)
 
 
-class Frozen(NamedTuple):
+class FinalPart(NamedTuple):
     """How many leaves or rows of the block are final, where the rest of the text begins, and what stands before it."""
 
     final: int
     start: int
-    carried: Carried | None
+    carried: CarriedBlock | None
 
 
-def frozen(piece: Piece, source: str, before: Carried | None) -> Frozen | None:
+def find_final_part(piece: TopLevelBlock, source: str, before: CarriedBlock | None) -> FinalPart | None:
     """What is final of the last block of a text, if anything; `before` is what of this block was so before."""
     match piece.kind:
         case "list":
-            return _items(piece, source, before)
+            return _final_items(piece, source, before)
         case "table":
-            return _rows(piece, source)
+            return _final_rows(piece, source)
         case "paragraph":
-            return _paragraph(piece, source, before)
+            return _final_paragraph(piece, source, before)
         case "container":
-            return _inside(piece, source, before)
+            return _final_in_container(piece, source, before)
         case _:
             return None
 
 
-def start_of(source: str, line: int) -> int:
+def line_offset(source: str, line: int) -> int:
     """Where a line begins, or the end of a text that has no such line."""
     at = 0
     for _ in range(line):
@@ -49,7 +49,7 @@ def start_of(source: str, line: int) -> int:
     return at
 
 
-def _items(piece: Piece, source: str, before: Carried | None) -> Frozen | None:
+def _final_items(piece: TopLevelBlock, source: str, before: CarriedBlock | None) -> FinalPart | None:
     complete = source.count("\n")
     last = next((index for index in range(len(piece.items) - 1, 0, -1) if piece.items[index].line < complete), 0)
     # The first item is made up when there was one before.
@@ -60,51 +60,53 @@ def _items(piece: Piece, source: str, before: Carried | None) -> Frozen | None:
     first = before.ordinal - 1 if before else piece.ordinal
     # Four columns to its text: no item of the same list can be taken for one inside it.
     opening = f"1{piece.marker}  x\n" if is_ordered else f"{piece.marker}   x\n"
-    carried = Carried("list", opening + "\n" * item.after_blank, ordinal=first + last)
-    return Frozen(item.leaf, start_of(source, item.line), carried)
+    carried = CarriedBlock("list", opening + "\n" * item.after_blank, ordinal=first + last)
+    return FinalPart(item.leaf, line_offset(source, item.line), carried)
 
 
-def _rows(piece: Piece, source: str) -> Frozen | None:
+def _final_rows(piece: TopLevelBlock, source: str) -> FinalPart | None:
     count = piece.end - piece.first - 3
     if count < 1:
         return None
-    head = start_of(source, piece.first)
-    body = head + start_of(source[head:], 2)
-    carried = Carried("table", source[head:body], missing=piece.missing[count])
-    return Frozen(count, body + start_of(source[body:], count), carried)
+    head = line_offset(source, piece.first)
+    body = head + line_offset(source[head:], 2)
+    carried = CarriedBlock("table", source[head:body], missing=piece.missing[count])
+    return FinalPart(count, body + line_offset(source[body:], count), carried)
 
 
-def _paragraph(piece: Piece, source: str, before: Carried | None) -> Frozen | None:
-    content = "".join((leaf.joint or "") + leaf.text for leaf in piece.leaves)
+def _final_paragraph(piece: TopLevelBlock, source: str, before: CarriedBlock | None) -> FinalPart | None:
+    content = "".join((leaf.separator or "") + leaf.text for leaf in piece.leaves)
     start = 0
     if before:
-        start, content = len(before.opening), content[len(before.joint) :]
+        start, content = len(before.opening), content[len(before.separator) :]
     if len(content) <= PIECE:
         return None
     # Of more than one line, a definition is shorter than this. One that stands above has no title of this length.
     if content.startswith("[") and "\n" not in content and not _NO_DEFINITION.match(content):
         return None
     if not before:
-        start = source.index(content[0], start_of(source, piece.first))
-    parts = list(pieces(_settled(content)))
+        start = source.index(content[0], line_offset(source, piece.first))
+    parts = list(split_long_text(_settled_lines(content)))
     if len(parts) < 2:
         return None
     length = sum(len(joint or "") + len(text) for joint, text in parts[:-1])
     joint = parts[-1][0] or ""
-    return Frozen(len(parts) - 1, start + length + len(joint), Carried("paragraph", f"x{joint}", joint=joint))
+    return FinalPart(
+        len(parts) - 1, start + length + len(joint), CarriedBlock("paragraph", f"x{joint}", separator=joint)
+    )
 
 
-def _inside(piece: Piece, source: str, before: Carried | None) -> Frozen | None:
+def _final_in_container(piece: TopLevelBlock, source: str, before: CarriedBlock | None) -> FinalPart | None:
     complete = source.count("\n")
     sure = [stop for stop in piece.stops if stop.sure <= complete]
     read_already = len(before.opening) if before else 0
     for stop in reversed(sure):
-        start = start_of(source, stop.start)
+        start = line_offset(source, stop.start)
         if start > read_already and (
             stop.note is None or _has_words(piece.leaves[stop.leaf : sure[-1].leaf], stop.note)
         ):
-            carried = Carried("container", stop.opening, ordinal=stop.ordinal) if stop.opening else None
-            return Frozen(stop.leaf, start, carried)
+            carried = CarriedBlock("container", stop.opening, ordinal=stop.ordinal) if stop.opening else None
+            return FinalPart(stop.leaf, start, carried)
     return None
 
 
@@ -113,11 +115,11 @@ def _has_words(leaves: tuple[Leaf, ...], note: str) -> bool:
     return any(leaf.kind in {"paragraph", "heading"} and leaf.back in {"", note} for leaf in leaves)
 
 
-def _settled(content: str) -> str:
+def _settled_lines(content: str) -> str:
     """Without the line that is not complete and may turn out to be anything, and one that may become a head."""
     line = content.rfind("\n") + 1
     size = len(content) - line
-    may_be_note = content.startswith("[^", line) and size <= LONGEST
+    may_be_note = content.startswith("[^", line) and size <= MAX_LABEL_LENGTH
     if size > FIRST_BAR and not may_be_note and not _may_be_head(content, line):
         return content
     above = content.rfind("\n", 0, max(0, line - 1)) + 1
@@ -129,7 +131,9 @@ def _may_be_head(content: str, line: int) -> bool:
     return content.find("|", line, min(line + FIRST_BAR, end if end >= 0 else len(content))) >= 0
 
 
-def shown_leaves(piece: Piece, carried: Carried | None, rows: list[tuple[str, ...]]) -> tuple[Leaf, ...]:
+def displayed_leaves(
+    piece: TopLevelBlock, carried: CarriedBlock | None, rows: list[tuple[str, ...]]
+) -> tuple[Leaf, ...]:
     """The leaves of a block without what was made up, and with the rows that were frozen."""
     if not carried or carried.kind == "paragraph":
         return piece.leaves

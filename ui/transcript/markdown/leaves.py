@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 LeafKind = Literal["paragraph", "heading", "code", "table", "rule", "math"]
-PieceKind = Literal["list", "table", "paragraph", "fence", "math", "container", "other"]
-Row = tuple[str, ...]
+TopLevelKind = Literal["list", "table", "paragraph", "fence", "math", "container", "other"]
+TableRow = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
+class Container:
     """One container around a leaf. The marker stands before its first leaf only; later leaves have none.
 
     An item's marker is a bullet, a box, or its number as a reader counts; a footnote's is its label as it was written.
@@ -34,17 +34,17 @@ class Leaf:
     text: str = ""
     level: int = 0
     info: str = ""
-    inside: tuple[Inside, ...] = ()
+    containers: tuple[Container, ...] = ()
     tight: bool = False
-    cells: tuple[Row, ...] = ()
+    cells: tuple[TableRow, ...] = ()
     aligns: tuple[str, ...] = ()
     starts: bool = False
-    joint: str | None = None
+    separator: str | None = None
     back: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class CarriedBlock:
     """A top-level block whose beginning is final and gone: what is read in its place, so that the rest reads the same.
 
     `opening` is a made-up item of the list or block of the quote or footnote, the head of the table, or a word of the
@@ -56,11 +56,11 @@ class Carried:
     opening: str
     ordinal: int = 0
     missing: int = 0
-    joint: str = ""
+    separator: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ListItem:
     """An item of a top-level list: its first line, its leaves before, and whether a blank line stands before it."""
 
     line: int
@@ -69,7 +69,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class SplitPoint:
     """A place in a top-level quote or footnote that may still go on, above a block or an item.
 
     `start` is the line where the text below begins, `sure` the number of lines that must be complete before nothing can
@@ -86,7 +86,7 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TopLevelBlock:
     """A top-level block: its leaves, and its first line and the line after its last, counted from the parsed text.
 
     `sure` is the number of lines that must be complete before nothing can change that the block begins where it does.
@@ -94,14 +94,14 @@ class Piece:
     of a quote or footnote.
     """
 
-    kind: PieceKind
+    kind: TopLevelKind
     leaves: tuple[Leaf, ...]
     first: int
     end: int
     sure: int
-    items: tuple[Item, ...] = ()
+    items: tuple[ListItem, ...] = ()
     marker: str = ""
     ordinal: int = 0
     missing: tuple[int, ...] = ()
-    stops: tuple[Stop, ...] = ()
+    stops: tuple[SplitPoint, ...] = ()
     is_open: bool = False

@@ -5,10 +5,10 @@ import re
 from markdown_it.common.utils import unescapeAll
 
 from ui.transcript.markdown.leaves import Leaf
-from ui.transcript.markdown.rules.display_math import OPENING, end_mark, latex_of
+from ui.transcript.markdown.rules.display_math import MATH_OPENING, end_mark, math_source
 
 _FENCE = re.compile(r"(`{3,}|~{3,})(.*)")
-_OPENING = re.compile(r" {0,3}(`{3,}|~{3,})")
+_FENCE_OPENING = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 def open_fence(text: str) -> "OpenFence | None":
@@ -24,7 +24,7 @@ def open_fence(text: str) -> "OpenFence | None":
 
 def end_of_fence(text: str, start: int, end: int) -> int | None:
     """Where the text after a code block begins whose first line begins here; None when `end` comes first."""
-    found = _OPENING.match(text, start)
+    found = _FENCE_OPENING.match(text, start)
     marker = found[1] if found else "`"
     last = re.compile(rf"^ {{0,3}}{re.escape(marker[0])}{{{len(marker)},}}[ \t]*(?:\n|\Z)", re.MULTILINE)
     after = last.search(text, found.end() if found else start, end)
@@ -79,7 +79,7 @@ class OpenFence:
 _EMPTY_LINE = re.compile(r"\n[ \t]*\n")
 # Spaces vanish at the end of a formula, and these signs may be the beginning of it.
 _UNSETTLED = " \t\n$\\"
-_LONGEST_MARK = 60
+_MAX_MARK_LENGTH = 60
 
 
 class OpenMath:
@@ -89,12 +89,12 @@ class OpenMath:
     """
 
     def __init__(self, text: str, start: int) -> None:
-        opened = OPENING.match(text[start:].lstrip(" "))
+        opened = MATH_OPENING.match(text[start:].lstrip(" "))
         self._parts = [text]
         self._mark = end_mark(opened[0] if opened else "")
         self._line = self._end_of(text)
-        self._held = latex_of(text[start:], opened[0] if opened else "", is_open=True)
-        self.shown = self._settle("")
+        self._held = math_source(text[start:], opened[0] if opened else "", is_open=True)
+        self.shown = self._settle_text("")
 
     def feed(self, text: str) -> str | None:
         """Take text; answers what is to be shown more, or None when its source must be parsed again."""
@@ -103,13 +103,13 @@ class OpenMath:
         if self._mark.search(seen) or _EMPTY_LINE.search(seen):
             return None
         self._line = self._end_of(seen)
-        return self._settle(text)
+        return self._settle_text(text)
 
     def source(self) -> str:
         """All text that was taken."""
         return "".join(self._parts)
 
-    def _settle(self, text: str) -> str:
+    def _settle_text(self, text: str) -> str:
         text = self._held + text
         settled = text.rstrip(_UNSETTLED)
         self._held = text[len(settled) :]
@@ -119,6 +119,6 @@ class OpenMath:
     def _end_of(text: str) -> str:
         """The line that is not complete, with the line end before it; of a long line what may belong to an end."""
         line = text[max(0, text.rfind("\n")) :]
-        if len(line) <= _LONGEST_MARK:
+        if len(line) <= _MAX_MARK_LENGTH:
             return line
-        return line[-_LONGEST_MARK:] if line.strip() else "\n"
+        return line[-_MAX_MARK_LENGTH:] if line.strip() else "\n"

@@ -8,7 +8,7 @@ from itertools import islice
 PIECE = 4000
 """Characters. A text of this length is still one piece, unless it is full of signs."""
 
-_MARKS = 600
+_MAX_MARKS = 600
 """Signs of emphasis and links in one piece: each of them costs as much as a line of bare words."""
 
 _SIGNS = "*_~["
@@ -17,14 +17,14 @@ _LONGEST_CLUSTER = 64
 _JOINER = "\u200d"
 
 
-def pieces(text: str) -> Iterator[tuple[str | None, str]]:
+def split_long_text(text: str) -> Iterator[tuple[str | None, str]]:
     """The pieces of a text, each with what stood before it: a line end, a space, or nothing in the middle of a word.
 
     The first piece has None. Joined again they are the text. Where a piece ends depends on the text up to there
     alone: a text that grows keeps its earlier pieces.
     """
     joint, start = None, 0
-    while len(text) > (most := _most(text, start)):
+    while len(text) > (most := _max_piece_end(text, start)):
         least = (start + most) // 2
         end = text.rfind("\n", least, most)
         end = end if end >= 0 else text.rfind(" ", least, most)
@@ -38,21 +38,21 @@ def pieces(text: str) -> Iterator[tuple[str | None, str]]:
     yield joint, text[start:]
 
 
-def _most(text: str, start: int) -> int:
+def _max_piece_end(text: str, start: int) -> int:
     """Where the piece that begins here ends at the latest."""
     most = start + PIECE
-    if len(text) - start <= _MARKS or sum(text.count(sign, start, most) for sign in _SIGNS) <= _MARKS:
+    if len(text) - start <= _MAX_MARKS or sum(text.count(sign, start, most) for sign in _SIGNS) <= _MAX_MARKS:
         return most
     signs = _NEXT_SIGN.finditer(text, start, most)
-    return next(islice(signs, _MARKS, None)).start()
+    return next(islice(signs, _MAX_MARKS, None)).start()
 
 
 def _between_clusters(text: str, at: int) -> int:
     """The nearest place before `at` that does not tear apart what is seen as one character; `at` if none is near."""
-    return next((place for place in range(at, at - _LONGEST_CLUSTER, -1) if not _joined(text, place)), at)
+    return next((place for place in range(at, at - _LONGEST_CLUSTER, -1) if not _is_joined(text, place)), at)
 
 
-def _joined(text: str, at: int) -> bool:
+def _is_joined(text: str, at: int) -> bool:
     before, after = text[at - 1], text[at]
     if _JOINER in (before, after) or unicodedata.category(after).startswith("M"):
         return True

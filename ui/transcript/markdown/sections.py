@@ -9,30 +9,30 @@ import re
 from collections.abc import Generator, Iterator, Sequence
 from typing import TypeVar
 
-from ui.transcript.markdown.freezing import start_of
+from ui.transcript.markdown.freezing import line_offset
 from ui.transcript.markdown.open_blocks import end_of_fence
-from ui.transcript.markdown.parser import References, outline
-from ui.transcript.markdown.rules.display_math import OPENING
-from ui.transcript.markdown.rules.footnotes import FOOTNOTES
+from ui.transcript.markdown.parser import References, parse_blocks
+from ui.transcript.markdown.rules.display_math import MATH_OPENING
+from ui.transcript.markdown.rules.footnotes import FOOTNOTES_KEY
 from ui.transcript.markdown.stream import MarkdownStream
 
 SECTION = 4000
 """Characters that a section has at least, the last one aside."""
 
-_CUT = re.compile(r"\n(?:[ \t]*\n(?=(?![-+*](?:[ \t\n]|$))[^\s\d])|(?=#{1,6}(?:[ \t\n]|$)))")
+_SECTION_END = re.compile(r"\n(?:[ \t]*\n(?=(?![-+*](?:[ \t\n]|$))[^\s\d])|(?=#{1,6}(?:[ \t\n]|$)))")
 _FENCE = re.compile(r"^[ \t>]*(?:(?:[-+*]|\d{1,9}[.)]|\[\^[^\] \n]{1,999}\]:)[ \t>]*)*(`{3,}|~{3,})(.*)$", re.MULTILINE)
 _DEFINITION = re.compile(r"^[ \t>*+\-0-9.)]*\[(?:[^\[\]\\]|\\.)+\]:", re.MULTILINE | re.DOTALL)
 # Spaces alone, or the bullet of an item: what follows is the fence of a code block in any case.
 _PLAIN_PREFIX = re.compile(r" +| {0,3}[-+*] {1,3}")
-_UNUSUAL = re.compile(r"[`|]")
+_UNUSUAL_SIGN = re.compile(r"[`|]")
 _WINDOW = 20_000
 _STEP = 2000
 """Characters in which a code block is looked for, and of which cuts are, or definitions of a long section, at once."""
 
 
-def sections(text: str) -> list[tuple[int, int]]:
+def split_sections(text: str) -> list[tuple[int, int]]:
     """Start and end of each section of a text whose line ends are newlines (see `normal`). Joined they are the text."""
-    return _between([end for end in _far_apart(text) if end is not None], text)
+    return _between([end for end in _section_ends(text) if end is not None], text)
 
 
 def definitions_of(text: str, parts: Sequence[tuple[int, int]] | None = None) -> References:
@@ -40,27 +40,27 @@ def definitions_of(text: str, parts: Sequence[tuple[int, int]] | None = None) ->
 
     `parts` are its sections, when they are known.
     """
-    return at_once(_defined(text, sections(text) if parts is None else parts))
+    return run_to_end(_definitions_in_steps(text, split_sections(text) if parts is None else parts))
 
 
-Cut = tuple[list[tuple[int, int]], References]
+Sections = tuple[list[tuple[int, int]], References]
 """The sections of a text, and its definitions."""
 
 Result = TypeVar("Result")
 
 
-def cut_up(text: str) -> Generator[None, None, Cut]:
+def split_in_steps(text: str) -> Generator[None, None, Sections]:
     """Both, in steps of a few milliseconds at most."""
     ends: list[int] = []
-    for end in _far_apart(text):
+    for end in _section_ends(text):
         if end is not None:
             ends.append(end)
         yield
     parts = _between(ends, text)
-    return parts, (yield from _defined(text, parts))
+    return parts, (yield from _definitions_in_steps(text, parts))
 
 
-def at_once(steps: Generator[None, None, Result]) -> Result:
+def run_to_end(steps: Generator[None, None, Result]) -> Result:
     """What comes of all the steps that are left."""
     while True:
         try:
@@ -74,34 +74,34 @@ def _between(ends: list[int], text: str) -> list[tuple[int, int]]:
     return list(zip([0, *ends[:-1]], ends, strict=True)) if text else []
 
 
-def _defined(text: str, parts: Sequence[tuple[int, int]]) -> Generator[None, None, References]:
+def _definitions_in_steps(text: str, parts: Sequence[tuple[int, int]]) -> Generator[None, None, References]:
     found: References = {}
     for start, end in parts:
         if _DEFINITION.search(text, start, end):
             defined = yield from _defined_in(text[start:end], found)
-            notes = defined.pop(FOOTNOTES, {})
+            notes = defined.pop(FOOTNOTES_KEY, {})
             found.update(defined)
             if notes:
-                found[FOOTNOTES] = {**notes, **found.get(FOOTNOTES, {})}
+                found[FOOTNOTES_KEY] = {**notes, **found.get(FOOTNOTES_KEY, {})}
         yield
     return found
 
 
 def _defined_in(section: str, known: References) -> Generator[None, None, References]:
     if len(section) < 2 * SECTION:
-        return outline(section, known)[1]
+        return parse_blocks(section, known)[1]
     stream = MarkdownStream()
     for at in range(0, len(section), _STEP):
         stream.append(section[at : at + _STEP])
         yield
     stream.finish()
-    return {label: each for label, each in stream.references.items() if label == FOOTNOTES or label not in known}
+    return {label: each for label, each in stream.references.items() if label == FOOTNOTES_KEY or label not in known}
 
 
-def _far_apart(text: str) -> Iterator[int | None]:
+def _section_ends(text: str) -> Iterator[int | None]:
     """Where sections end; None in between, where looking took a while."""
     start = 0
-    for cut in _cuts(text):
+    for cut in _possible_ends(text):
         if cut is None:
             yield None
         elif cut >= start + SECTION:
@@ -109,9 +109,9 @@ def _far_apart(text: str) -> Iterator[int | None]:
             start = cut
 
 
-def _cuts(text: str) -> Iterator[int | None]:
+def _possible_ends(text: str) -> Iterator[int | None]:
     """Where a section may end, outside of code blocks; None in between, where looking took a while."""
-    headings, fences = _Openings(text), _Openings(text)
+    headings, fences = _MathOpenings(text), _MathOpenings(text)
     begin = at = clean = 0
     while True:
         found = yield from _next_fence(text, at)
@@ -124,7 +124,7 @@ def _cuts(text: str) -> Iterator[int | None]:
             yield cut
         if not found:
             return
-        end = None if fences.stand_between(clean, line) else _end_at_a_glance(text, found)
+        end = None if fences.stand_between(clean, line) else _obvious_fence_end(text, found)
         if end is None:
             after = yield from _next_cut(text, at, headings)
             if after is None:
@@ -147,7 +147,7 @@ def _next_fence(text: str, at: int) -> Generator[None, None, re.Match[str] | Non
         at = end
 
 
-def _next_cut(text: str, at: int, headings: "_Openings") -> Generator[None, None, int | None]:
+def _next_cut(text: str, at: int, headings: "_MathOpenings") -> Generator[None, None, int | None]:
     for cut in _cuts_between(text, at, len(text), headings):
         if cut is not None:
             return cut
@@ -155,7 +155,7 @@ def _next_cut(text: str, at: int, headings: "_Openings") -> Generator[None, None
     return None
 
 
-class _Openings:
+class _MathOpenings:
     """What may open formulas, looked for once when the places that are asked for come in order."""
 
     def __init__(self, text: str) -> None:
@@ -165,7 +165,7 @@ class _Openings:
 
     def stand_between(self, start: int, end: int) -> bool:
         """Whether there is one."""
-        for found in OPENING.finditer(self._text, max(start, self._at), end):
+        for found in MATH_OPENING.finditer(self._text, max(start, self._at), end):
             self._last = found.start()
         self._at = max(self._at, end)
         return self._last >= start
@@ -176,13 +176,13 @@ class _Openings:
         return self.stand_between(max(0, self._blank), at)
 
 
-def _end_at_a_glance(text: str, found: re.Match[str]) -> int | None:
+def _obvious_fence_end(text: str, found: re.Match[str]) -> int | None:
     """Where the code block ends that begins here, if that is the same whatever it stands in; else None."""
     start, (fence, info) = found.start(), found.group(1, 2)
     if found.start(1) == start:
         return end_of_fence(text, start, len(text)) or len(text)
     prefix = text[start : found.start(1)]
-    if not _PLAIN_PREFIX.fullmatch(prefix) or _UNUSUAL.search(info):
+    if not _PLAIN_PREFIX.fullmatch(prefix) or _UNUSUAL_SIGN.search(info):
         return None
     margin, last = f" {{{len(prefix)}}}", f"{fence[0]}{{{len(fence)},}}[ \\t]*$"
     inside = rf"(?:(?:[ \t]*|(?! *{last}){margin}[ \t]*[^ \t\n].*)\n)*"
@@ -190,10 +190,10 @@ def _end_at_a_glance(text: str, found: re.Match[str]) -> int | None:
     return whole.end() if whole else None
 
 
-def _cuts_between(text: str, begin: int, end: int, headings: _Openings) -> Iterator[int | None]:
+def _cuts_between(text: str, begin: int, end: int, headings: _MathOpenings) -> Iterator[int | None]:
     """Where a section may end in a stretch without the inside of a code block; None where looking took a while."""
     seen = begin
-    for found in _CUT.finditer(text, max(0, begin - 1), end):
+    for found in _SECTION_END.finditer(text, max(0, begin - 1), end):
         is_heading = len(found[0]) == 1
         if not is_heading or not headings.may_reach(found.start()):
             yield found.end()
@@ -204,10 +204,10 @@ def _cuts_between(text: str, begin: int, end: int, headings: _Openings) -> Itera
 
 def _end_of_open_fence(text: str, start: int, end: int) -> int | None:
     """Where the code block ends that is open at the end of a part, if one is."""
-    pieces, _ = outline(text[start:end])
+    pieces, _ = parse_blocks(text[start:end])
     if not pieces or pieces[-1].kind != "fence":
         return None
-    fence = start + start_of(text[start:end], pieces[-1].first)
+    fence = start + line_offset(text[start:end], pieces[-1].first)
     if end_of_fence(text, fence, end) is not None:
         return None
     return end_of_fence(text, fence, len(text)) or len(text)

@@ -10,20 +10,20 @@ definition stands between blocks and may still grow.
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ui.transcript.markdown.freezing import Frozen, frozen, shown_leaves, start_of
-from ui.transcript.markdown.leaves import Carried, Leaf, Piece, Row
+from ui.transcript.markdown.freezing import FinalPart, displayed_leaves, find_final_part, line_offset
+from ui.transcript.markdown.leaves import CarriedBlock, Leaf, TableRow, TopLevelBlock
 from ui.transcript.markdown.open_blocks import OpenFence, OpenMath, open_fence
-from ui.transcript.markdown.parser import References, outline
-from ui.transcript.markdown.rules.footnotes import FOOTNOTES
-from ui.transcript.markdown.unfinished import presentable
+from ui.transcript.markdown.parser import References, parse_blocks
+from ui.transcript.markdown.rules.footnotes import FOOTNOTES_KEY
+from ui.transcript.markdown.unfinished import displayed_tail
 
 # What reading a block's lines and its indents takes, in microseconds on an ordinary computer.
-_LINE_COSTS, _INDENT_COSTS = 20, 0.35
-_MOST_AT_ONCE = 16_000
+_LINE_COST, _INDENT_COST = 20, 0.35
+_MAX_PENDING = 16_000
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StreamStep:
     """What one piece of text changed.
 
     `closed` leaves are new and final; `tail` replaces the whole previous tail. When `grown` is not None, nothing
@@ -36,7 +36,7 @@ class Step:
     tail: tuple[Leaf, ...] = ()
     grown: str | None = None
     definitions: bool = False
-    rows: tuple[Row, ...] | None = None
+    rows: tuple[TableRow, ...] | None = None
     replaced: int = 0
 
 
@@ -47,80 +47,82 @@ class MarkdownStream:
         self.references: References = {}
         self._tail = ""
         self._carriage = False
-        self._carried: Carried | None = None
-        self._rows: list[Row] = []
-        self._open_rows: tuple[Row, ...] | None = None
+        self._carried: CarriedBlock | None = None
+        self._rows: list[TableRow] = []
+        self._open_rows: tuple[TableRow, ...] | None = None
         self._fence: OpenFence | None = None
         self._math: OpenMath | None = None
         self._shown: tuple[Leaf, ...] = ()
-        self._skips = 0
+        self._skips_left = 0
 
-    def append(self, text: str) -> Step:
+    def append(self, text: str) -> StreamStep:
         """Take the next piece. A very long open block is read again only every so many pieces."""
-        return self._take(self._normal(text))
+        return self._take_text(self._normal(text))
 
-    def _take(self, text: str) -> Step:
+    def _take_text(self, text: str) -> StreamStep:
         if self._fence:
             return self._feed_fence(self._fence, text)
         if self._math:
             grown = self._math.feed(text)
             if grown is not None:
-                return Step(grown=grown)
+                return StreamStep(grown=grown)
             self._tail, self._math = self._math.source(), None
         else:
             self._tail += text
-        if self._skips:
-            self._skips -= 1
-            return Step(tail=self._shown)
+        if self._skips_left:
+            self._skips_left -= 1
+            return StreamStep(tail=self._shown)
         step = self._parse()
         self._shown = step.tail
-        self._skips = 0 if self._fence or self._math or step.rows is not None else _skips(self._tail)
+        self._skips_left = 0 if self._fence or self._math or step.rows is not None else _skips(self._tail)
         return step
 
-    def _feed_fence(self, fence: OpenFence, text: str) -> Step:
+    def _feed_fence(self, fence: OpenFence, text: str) -> StreamStep:
         grown = fence.feed(text)
         if fence.rest is None:
-            return Step(grown=grown)
+            return StreamStep(grown=grown)
         self._tail, self._fence = fence.rest, None
         after = self._parse()
-        return Step((fence.leaf(), *after.closed), after.tail, definitions=after.definitions)
+        return StreamStep((fence.leaf(), *after.closed), after.tail, definitions=after.definitions)
 
-    def finish(self) -> Step:
+    def finish(self) -> StreamStep:
         """No more text comes: close everything."""
-        before = self._take("\n") if self._carriage else Step()
+        before = self._take_text("\n") if self._carriage else StreamStep()
         self._carriage = False
         # How a block without an end treats blank last lines is the parser's to say.
         open_block, self._fence, self._math = self._fence or self._math, None, None
         if open_block:
             self._tail = open_block.source()
-        pieces, defined = outline(self._source(), self.references, self._carried)
-        is_defined = self._keep(defined) or before.definitions
+        pieces, defined = parse_blocks(self._source(), self.references, self._carried)
+        is_defined = self._take_definitions(defined) or before.definitions
         closed = self._leaves(pieces)
-        self._tail, self._skips, self._carried = "", 0, None
-        return Step(before.closed + closed, definitions=is_defined)
+        self._tail, self._skips_left, self._carried = "", 0, None
+        return StreamStep(before.closed + closed, definitions=is_defined)
 
     def _normal(self, text: str) -> str:
         """As `normal` does it; a lone carriage return waits for its pair."""
         if self._carriage:
             text = "\r" + text
         self._carriage = text.endswith("\r")
-        return normal(text[:-1] if self._carriage else text)
+        return normalize_newlines(text[:-1] if self._carriage else text)
 
     def _source(self) -> str:
         return self._carried.opening + self._tail if self._carried else self._tail
 
-    def _leaves(self, pieces: list[Piece]) -> tuple[Leaf, ...]:
+    def _leaves(self, pieces: list[TopLevelBlock]) -> tuple[Leaf, ...]:
         """Of blocks from the first of the tail on."""
         if not pieces:
             return ()
-        first = shown_leaves(pieces[0], self._carried, self._rows)
+        first = displayed_leaves(pieces[0], self._carried, self._rows)
         return (*first, *(leaf for piece in pieces[1:] for leaf in piece.leaves))
 
-    def _parse(self) -> Step:
+    def _parse(self) -> StreamStep:
         source = self._source()
         lines: list[int] = []
-        pieces, defined = outline(presentable(source), self.references, self._carried, is_open=True, defining=lines)
-        above, count = _above_definitions(pieces, lines), _closed(pieces, source.count("\n"))
+        pieces, defined = parse_blocks(
+            displayed_tail(source), self.references, self._carried, is_open=True, defining=lines
+        )
+        above, count = _above_definitions(pieces, lines), _closed_count(pieces, source.count("\n"))
         if above and above[0] >= count:
             count = above[0]
         else:
@@ -128,13 +130,13 @@ class MarkdownStream:
         if self._open_rows is not None and not count and len(pieces) == 1:
             return self._grow_table(pieces[0], source)
         closed, tail = self._leaves(pieces[:count]), pieces[count:]
-        start = start_of(source, pieces[count - 1].end) if count else len(source) - len(self._tail)
+        start = line_offset(source, pieces[count - 1].end) if count else len(source) - len(self._tail)
         if above:
-            start = start_of(source, above[1])
+            start = line_offset(source, above[1])
         if count:
             self._carried, self._rows = None, []
         leaves = self._leaves(tail)
-        ready = frozen(tail[0], source, self._carried) if tail else None
+        ready = find_final_part(tail[0], source, self._carried) if tail else None
         if ready and (len(tail) == 1 or tail[0].kind == "list"):
             count = self._freeze(tail[0], ready)
             closed, leaves, start = closed + leaves[:count], leaves[count:], ready.start
@@ -142,10 +144,10 @@ class MarkdownStream:
         self._open_rows = tail[0].leaves[0].cells[-1:] if self._carries_table() and len(tail) == 1 else None
         if tail and self._enter(tail[-1], source, start, alone=len(tail) == 1):
             leaves = (*leaves[:-1], self._open_leaf(leaves[-1]))
-            start = start_of(source, tail[-1].first) if self._fence else start
-        return Step(closed, leaves, definitions=self._keep(defined, source.count("\n", 0, start)))
+            start = line_offset(source, tail[-1].first) if self._fence else start
+        return StreamStep(closed, leaves, definitions=self._take_definitions(defined, source.count("\n", 0, start)))
 
-    def _freeze(self, piece: Piece, ready: Frozen) -> int:
+    def _freeze(self, piece: TopLevelBlock, ready: FinalPart) -> int:
         """Carry on with the rest of an open block; answers how many of its leaves are final."""
         made_up = self._carried is not None and self._carried.kind in {"list", "container"}
         self._carried = ready.carried
@@ -157,20 +159,20 @@ class MarkdownStream:
     def _carries_table(self) -> bool:
         return self._carried is not None and self._carried.kind == "table"
 
-    def _grow_table(self, piece: Piece, source: str) -> Step:
+    def _grow_table(self, piece: TopLevelBlock, source: str) -> StreamStep:
         rows, before = piece.leaves[0].cells[1:], self._open_rows or ()
         if rows == before:
-            return Step(rows=())
-        ready = frozen(piece, source, self._carried)
+            return StreamStep(rows=())
+        ready = find_final_part(piece, source, self._carried)
         if ready:
             self._freeze(piece, ready)
             self._tail = source[ready.start :]
         self._open_rows = rows[-1:] if ready else rows
-        return Step(rows=rows, replaced=len(before))
+        return StreamStep(rows=rows, replaced=len(before))
 
-    def _enter(self, piece: Piece, source: str, start: int, *, alone: bool) -> bool:
+    def _enter(self, piece: TopLevelBlock, source: str, start: int, *, alone: bool) -> bool:
         """Whether the last block is bare text without an end: from here on text is not parsed but appended."""
-        first = start_of(source, piece.first)
+        first = line_offset(source, piece.first)
         if piece.kind == "fence" and alone:
             self._fence = open_fence(source[first:])
             self._tail = "" if self._fence else self._tail
@@ -183,23 +185,23 @@ class MarkdownStream:
             return self._fence.shown_leaf()
         return replace(leaf, text=self._math.shown) if self._math else leaf
 
-    def _keep(self, defined: References, end: int | None = None) -> bool:
+    def _take_definitions(self, defined: References, end: int | None = None) -> bool:
         """Take over the definitions that end before a line, or all of them; answers whether there were any."""
-        known = len(self.references), len(self.references.get(FOOTNOTES, ()))
+        known = len(self.references), len(self.references.get(FOOTNOTES_KEY, ()))
         for label, each in defined.items():
-            if label == FOOTNOTES:
-                notes = self.references.setdefault(FOOTNOTES, {})
+            if label == FOOTNOTES_KEY:
+                notes = self.references.setdefault(FOOTNOTES_KEY, {})
                 notes.update({name: note for name, note in each.items() if _is_new(notes, name, note, end)})
             elif _is_new(self.references, label, each, end):
                 self.references[label] = each
-        return known != (len(self.references), len(self.references.get(FOOTNOTES, ())))
+        return known != (len(self.references), len(self.references.get(FOOTNOTES_KEY, ())))
 
 
 def _is_new(known: References, label: str, definition: dict[str, Any], end: int | None) -> bool:
     return label not in known and (end is None or definition["map"][1] <= end)
 
 
-def _closed(pieces: list[Piece], complete: int) -> int:
+def _closed_count(pieces: list[TopLevelBlock], complete: int) -> int:
     """How many blocks are closed in a text with so many complete lines."""
     for index in range(len(pieces) - 1, 0, -1):
         if pieces[index].sure <= complete and not pieces[index].is_open:
@@ -207,7 +209,7 @@ def _closed(pieces: list[Piece], complete: int) -> int:
     return 0
 
 
-def _above_definitions(pieces: list[Piece], lines: list[int]) -> tuple[int, int] | None:
+def _above_definitions(pieces: list[TopLevelBlock], lines: list[int]) -> tuple[int, int] | None:
     """How many blocks stand above the last two definitions at the margin, and the line of the last one.
 
     The first of them is over where the other begins, since no title begins with a bracket, and so are those blocks.
@@ -231,17 +233,17 @@ def _may_become_words(source: str, first: int) -> bool:
 
 def _skips(tail: str) -> int:
     """How many more pieces may come before an open block is read again from its beginning."""
-    return int(tail.count("\n") * _LINE_COSTS + tail.count("  ") * _INDENT_COSTS) // _MOST_AT_ONCE
+    return int(tail.count("\n") * _LINE_COST + tail.count("  ") * _INDENT_COST) // _MAX_PENDING
 
 
-def normal(text: str) -> str:
+def normalize_newlines(text: str) -> str:
     """Line ends as one newline each, NUL as CommonMark 2.3 wants it."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text.replace("\0", "\ufffd")
 
 
-def leaves_of(text: str) -> tuple[tuple[Leaf, ...], References]:
+def parse_leaves(text: str) -> tuple[tuple[Leaf, ...], References]:
     """A whole text at once: its leaves and its definitions."""
-    pieces, references = outline(normal(text))
+    pieces, references = parse_blocks(normalize_newlines(text))
     return tuple(leaf for piece in pieces for leaf in piece.leaves), references

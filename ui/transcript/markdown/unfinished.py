@@ -6,7 +6,7 @@ from itertools import pairwise
 from ui.transcript.markdown.pieces import PIECE
 
 # A line that may become a list, a heading, a rule, a setext underline or a fence: nobody can tell before more comes.
-_UNDECIDED = re.compile(r"[ >]*(?:[-=*_+#>`~|:\\$]+|\d{1,9}[.)]?)[ \t]*")
+_UNDECIDED_LINE = re.compile(r"[ >]*(?:[-=*_+#>`~|:\\$]+|\d{1,9}[.)]?)[ \t]*")
 # Longer lines are what they look like; the pattern takes quadratic time on rows of its signs.
 _LONGEST_UNDECIDED = 500
 _DELIMITER_PART = re.compile(r" {0,3}\|?[ \t:|-]*")
@@ -19,15 +19,15 @@ _OPEN_LINK = re.compile(r"!?\[(?P<label>[^\[\]]*)\]\([^()\s]*$")
 _LABEL_ONLY = re.compile(r"!?\[(?P<label>[^\[\]]*)$")
 
 
-def presentable(tail: str) -> str:
+def displayed_tail(tail: str) -> str:
     """The open tail with what cannot be judged yet left out, and a table's head already made a table."""
     cut = tail.rfind("\n") + 1
     line = tail[cut:]
     above = tail[:cut]
     head = above[above.rfind("\n", 0, cut - 1) + 1 :].rstrip("\n") if cut else ""
-    if _is_head(head) and _DELIMITER_PART.fullmatch(line) and not _after_head(above, head):
+    if _is_head(head) and _DELIMITER_PART.fullmatch(line) and not _with_table_head(above, head):
         return above + _delimiter(head)
-    if line and len(line) <= _LONGEST_UNDECIDED and _UNDECIDED.fullmatch(line):
+    if line and len(line) <= _LONGEST_UNDECIDED and _UNDECIDED_LINE.fullmatch(line):
         return above
     if _is_head(line) and line.rstrip().endswith("|") and not _in_table(above):
         return tail + "\n" + _delimiter(line)
@@ -53,7 +53,7 @@ def _in_table(above: str) -> bool:
     return False
 
 
-def _after_head(above: str, head: str) -> bool:
+def _with_table_head(above: str, head: str) -> bool:
     return _in_table(above[: -len(head) - 1]) if len(above) > len(head) + 1 else False
 
 
@@ -62,7 +62,7 @@ def _delimiter(head: str) -> str:
     return "|" + "---|" * columns
 
 
-def closed_inline(text: str) -> str:
+def close_open_inline(text: str) -> str:
     """Inline Markdown with what was opened last and not closed shown as if it were: emphasis, code, links."""
     if len(text) > PIECE:
         return text

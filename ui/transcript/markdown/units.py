@@ -1,6 +1,6 @@
 """How long a text is for Qt."""
 
 
-def units(text: str) -> int:
+def utf16_length(text: str) -> int:
     """Length in UTF-16 units."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2

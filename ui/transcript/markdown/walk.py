@@ -7,14 +7,14 @@ from typing import Any, cast
 from markdown_it.common.utils import unescapeAll
 from markdown_it.token import Token
 
-from ui.transcript.markdown.leaves import Carried, Inside, Item, Leaf, LeafKind, Piece, PieceKind
-from ui.transcript.markdown.pieces import pieces as in_pieces
-from ui.transcript.markdown.stops import Stops
+from ui.transcript.markdown.leaves import CarriedBlock, Container, Leaf, LeafKind, ListItem, TopLevelBlock, TopLevelKind
+from ui.transcript.markdown.pieces import split_long_text as in_pieces
+from ui.transcript.markdown.stops import SplitPoints
 
 _TASK = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
 _BLANK = re.compile(r"[ \t>]*")
 _BULLETS = "•◦▪"
-_KINDS: dict[str, PieceKind] = {
+_TOP_LEVEL_KINDS: dict[str, TopLevelKind] = {
     "bullet_list_open": "list",
     "ordered_list_open": "list",
     "table": "table",
@@ -26,22 +26,22 @@ _KINDS: dict[str, PieceKind] = {
 }
 
 
-def pieces_of(tokens: list[Token], text: str, carried: Carried | None = None) -> list[Piece]:
+def top_level_blocks(tokens: list[Token], text: str, carried: CarriedBlock | None = None) -> list[TopLevelBlock]:
     """The top-level blocks; what is carried belongs to the first of them."""
-    pieces: list[Piece] = []
+    pieces: list[TopLevelBlock] = []
     lines = text.split("\n")
     start = 0
     while start < len(tokens):
-        end = _end_of(tokens, start)
+        end = _closing_index(tokens, start)
         if tokens[start].type == "definition":
             start = end
             continue
-        pieces.append(_Walk(lines, None if pieces else carried).piece(tokens[start:end]))
+        pieces.append(_TokenWalker(lines, None if pieces else carried).piece(tokens[start:end]))
         start = end
     return pieces
 
 
-def _end_of(tokens: list[Token], start: int) -> int:
+def _closing_index(tokens: list[Token], start: int) -> int:
     """One past the token that closes the one at `start`."""
     depth = 0
     for index in range(start, len(tokens)):
@@ -51,34 +51,34 @@ def _end_of(tokens: list[Token], start: int) -> int:
     return len(tokens)
 
 
-class _Walk:
+class _TokenWalker:
     """Flattens the tokens of one top-level block."""
 
-    def __init__(self, lines: list[str], carried: Carried | None) -> None:
+    def __init__(self, lines: list[str], carried: CarriedBlock | None) -> None:
         self._lines = lines
         self._carried = carried
         self._out: list[Leaf] = []
-        self._inside: list[Inside] = []
+        self._inside: list[Container] = []
         # For each list around: the number of its next item, None where items have none.
         self._numbers: list[int | None] = []
-        self._items: list[Item] = []
+        self._items: list[ListItem] = []
         # For each footnote around: its label, and its first leaf.
         self._notes: list[tuple[str, int]] = []
         self._opened = self._end = 0
 
-    def piece(self, tokens: list[Token]) -> Piece:
+    def piece(self, tokens: list[Token]) -> TopLevelBlock:
         """The block as a whole."""
         opener = tokens[0]
         first, last = cast("list[int]", opener.map)
-        kind: PieceKind = _KINDS.get(opener.type, "other")
+        kind: TopLevelKind = _TOP_LEVEL_KINDS.get(opener.type, "other")
         ordinal = int(opener.attrs.get("start", 1)) if opener.type == "ordered_list_open" else 0
         self._end = first
-        stops = Stops()
+        stops = SplitPoints()
         for index, token in enumerate(tokens):
             if kind == "container":
-                stops.take(token, len(self._out), self._blank_before, self._numbers[-1] if self._numbers else None)
+                stops.add_token(token, len(self._out), self._blank_before, self._numbers[-1] if self._numbers else None)
             self._take(token, tokens[index - 1])
-        return Piece(
+        return TopLevelBlock(
             kind,
             tuple(self._out),
             first,
@@ -110,9 +110,9 @@ class _Walk:
     def _nest(self, token: Token) -> None:
         match token.type:
             case "blockquote_open":
-                self._inside.append(Inside("quote"))
+                self._inside.append(Container("quote"))
             case "footnote_reference_open":
-                self._inside.append(Inside("footnote", token.meta["label"]))
+                self._inside.append(Container("footnote", token.meta["label"]))
                 self._notes.append((token.meta["label"], len(self._out)))
                 self._opened = cast("list[int]", token.map)[0]
             case "bullet_list_open" | "ordered_list_open":
@@ -149,14 +149,14 @@ class _Walk:
     def _open_item(self, token: Token) -> None:
         line = cast("list[int]", token.map)[0]
         if len(self._numbers) == 1 and not self._inside:
-            self._items.append(Item(line, len(self._out), self._blank_before(line)))
+            self._items.append(ListItem(line, len(self._out), self._blank_before(line)))
         number = self._numbers[-1]
         if number is None:
             marker = _BULLETS[(self._numbers.count(None) - 1) % len(_BULLETS)]
         else:
             marker = f"{number}{token.markup}"
             self._numbers[-1] = number + 1
-        self._inside.append(Inside("item", marker))
+        self._inside.append(Container("item", marker))
         self._opened = line
 
     def _inline(self, token: Token, opener: Token) -> None:
@@ -167,10 +167,10 @@ class _Walk:
         if self._inside and self._inside[-1].kind == "item" and self._inside[-1].marker:
             task = _TASK.match(text)
             if task:
-                self._inside[-1] = Inside("item", "☐" if task[1] == " " else "☑")
+                self._inside[-1] = Container("item", "☐" if task[1] == " " else "☑")
                 text = text[task.end() :]
         if self._carried and self._carried.kind == "paragraph":
-            self._add_text(opener, "paragraph", text[len(self._carried.opening) :], joint=self._carried.joint)
+            self._add_text(opener, "paragraph", text[len(self._carried.opening) :], joint=self._carried.separator)
         else:
             self._add_text(opener, "paragraph", text)
 
@@ -186,6 +186,6 @@ class _Walk:
         first, last = token.map or (self._opened, self._opened + 1)
         tight = bool(self._out and self._numbers) and not self._blank_before(first)
         starts = not self._out and not (self._carried and self._carried.kind == "paragraph")
-        self._out.append(Leaf(kind, text, inside=tuple(self._inside), tight=tight, starts=starts, **more))
-        self._inside = [Inside(each.kind) for each in self._inside]
+        self._out.append(Leaf(kind, text, containers=tuple(self._inside), tight=tight, starts=starts, **more))
+        self._inside = [Container(each.kind) for each in self._inside]
         self._end = last

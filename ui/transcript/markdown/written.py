@@ -7,15 +7,15 @@ from html import escape
 from itertools import product
 from typing import Literal
 
-from ui.transcript.markdown.inline import LINE_BREAK, Line, Span, Style, cut, inline, units
-from ui.transcript.markdown.inline.lines import FOOTNOTE_TARGET, slicer
-from ui.transcript.markdown.inline.lines import written as formula_written
-from ui.transcript.markdown.inline.links import addresses
+from ui.transcript.markdown.inline import LINE_BREAK, Line, Span, SpanStyle, parse_inline, slice_utf16, utf16_length
+from ui.transcript.markdown.inline.lines import FOOTNOTE_TARGET, make_slicer
+from ui.transcript.markdown.inline.lines import formula_source as formula_written
+from ui.transcript.markdown.inline.links import find_urls
 from ui.transcript.markdown.parser import References
-from ui.transcript.markdown.rules.footnotes import FOOTNOTES
+from ui.transcript.markdown.rules.footnotes import FOOTNOTES_KEY
 
-_ALONE = Style.MATH | Style.FOOTNOTE
-_SIGNS = re.compile(r"[\\`*\[<$]|(?<![^\W_])_|_(?![^\W_])|~|&(?=#?\w+;)|!(?=\Z)|:(?=//)")
+_INDIVISIBLE = SpanStyle.MATH | SpanStyle.FOOTNOTE
+_ESCAPED_SIGNS = re.compile(r"[\\`*\[<$]|(?<![^\W_])_|_(?![^\W_])|~|&(?=#?\w+;)|!(?=\Z)|:(?=//)")
 # What would begin a block if it stood at the beginning of a line, and the sign in it that takes that away.
 _BLOCK_START = re.compile(r"(?m)^([ \t]*)(?:([#>=|+-]|:(?=-))|(\d{1,9})([.)])(?=\s|$))")
 _NUMBERED = re.compile(r"⟨U\+([0-9A-F]{4,6})⟩")
@@ -25,7 +25,7 @@ _AT_BREAKS = re.compile(rf"(?<={LINE_BREAK})[ \t]+|[ \t]+(?={LINE_BREAK})")
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _Notation:
     """One way to write a line. Which one reads back as it was meant depends on the letters around its signs.
 
     `guarded` is with letters beside emphasis, and brackets, as their numbers. An address is bare, in angles, or a link.
@@ -37,8 +37,8 @@ class _Way:
     address: Literal["bare", "angles", "link"]
 
 
-_WAYS = [
-    _Way(italic, bold, guarded, address)
+_NOTATIONS = [
+    _Notation(italic, bold, guarded, address)
     for address, guarded, italic, bold in product(("bare", "angles", "link"), (False, True), "*_", ("**", "__"))
 ]
 
@@ -48,7 +48,7 @@ class _Run:
     """Text in one style."""
 
     text: str
-    style: int = Style.PLAIN
+    style: int = SpanStyle.PLAIN
     href: str = ""
     source: str = ""
     is_linked: bool = False
@@ -57,36 +57,40 @@ class _Run:
     @property
     def wraps(self) -> frozenset[int | str]:
         """What stands around it: kinds of emphasis, and the target of its link."""
-        around: set[int | str] = {each for each in (Style.BOLD, Style.ITALIC, Style.STRIKE) if self.style & each}
-        if self.href and not self.style & Style.FOOTNOTE and (self.is_linked or not self.style & Style.IMAGE):
+        around: set[int | str] = {
+            each for each in (SpanStyle.BOLD, SpanStyle.ITALIC, SpanStyle.STRIKE) if self.style & each
+        }
+        if self.href and not self.style & SpanStyle.FOOTNOTE and (self.is_linked or not self.style & SpanStyle.IMAGE):
             around.add(self.href)
         return frozenset(around)
 
 
-def as_markdown(line: Line, start: int = 0, end: int | None = None) -> str:
+def line_to_markdown(line: Line, start: int = 0, end: int | None = None) -> str:
     """A part of a line as inline Markdown; read again it is the same line. Offsets are UTF-16 units of the line.
 
     Words that the window added are left out, hidden characters are written as they were.
     """
-    part = part_of(line, start, end)
+    part = slice_line(line, start, end)
     plain = part.text.replace(LINE_BREAK, "\n")
-    if not part.spans and not (_SIGNS.search(plain) or _BLOCK_START.search(plain) or _AT_BREAKS.search(part.text)):
+    if not part.spans and not (
+        _ESCAPED_SIGNS.search(plain) or _BLOCK_START.search(plain) or _AT_BREAKS.search(part.text)
+    ):
         return plain
-    known, runs = footnotes_in(part), _linked([run for run in _as_it_was(_runs(part)) if run.text])
+    known, runs = footnotes_in(part), _linked([run for run in _unspelled_runs(_runs(part)) if run.text])
     first = ""
-    for way in _WAYS:
+    for way in _NOTATIONS:
         text = _Writer(way).write(runs)
-        if inline(text, known) == part:
+        if parse_inline(text, known) == part:
             return text
         first = first or text
     return first
 
 
-def as_html(line: Line, start: int = 0, end: int | None = None) -> str:
+def line_to_html(line: Line, start: int = 0, end: int | None = None) -> str:
     """A part of a line as HTML of a few harmless elements. Formulas are their source."""
     parts: list[str] = []
-    for run in _runs(part_of(line, start, end)):
-        text = formula_written(Span(0, 1, run.style, "", run.source)) if run.style & Style.MATH else run.text
+    for run in _runs(slice_line(line, start, end)):
+        text = formula_written(Span(0, 1, run.style, "", run.source)) if run.style & SpanStyle.MATH else run.text
         text = escape(text).replace(LINE_BREAK, "<br>")
         for style, element in _ELEMENTS:
             if run.style & style:
@@ -98,17 +102,17 @@ def as_html(line: Line, start: int = 0, end: int | None = None) -> str:
 
 
 _ELEMENTS = (
-    (Style.CODE, "code"),
-    (Style.FOOTNOTE, "sup"),
-    (Style.STRIKE, "s"),
-    (Style.ITALIC, "em"),
-    (Style.BOLD, "strong"),
+    (SpanStyle.CODE, "code"),
+    (SpanStyle.FOOTNOTE, "sup"),
+    (SpanStyle.STRIKE, "s"),
+    (SpanStyle.ITALIC, "em"),
+    (SpanStyle.BOLD, "strong"),
 )
 
 
-def part_of(line: Line, start: int, end: int | None) -> Line:
+def slice_line(line: Line, start: int, end: int | None) -> Line:
     """The line between two offsets, as a line. A formula and a footnote are in it as a whole or not at all."""
-    length = units(line.text)
+    length = utf16_length(line.text)
     end = length if end is None else min(end, length)
     if start <= 0 and end == length:
         return line
@@ -117,29 +121,33 @@ def part_of(line: Line, start: int, end: int | None) -> Line:
         first, last = max(span.start, start), min(span.start + span.length, end)
         if first < last:
             spans.append(replace(span, start=first - start, length=last - first))
-    return Line(cut(line.text, start, end), tuple(spans))
+    return Line(slice_utf16(line.text, start, end), tuple(spans))
 
 
 def _runs(line: Line) -> Iterator[_Run]:
     """The whole line in pieces of one style."""
-    at, part = 0, slicer(line.text)
+    at, part = 0, make_slicer(line.text)
     for span in line.spans:
         if span.start > at:
             yield _Run(part(at, span.start))
         end = span.start + span.length
         yield _Run(part(span.start, end), span.style, span.href, span.source)
         at = end
-    if at < (end := units(line.text)):
+    if at < (end := utf16_length(line.text)):
         yield _Run(part(at, end))
 
 
-def _as_it_was(runs: Iterator[_Run]) -> Iterator[_Run]:
+def _unspelled_runs(runs: Iterator[_Run]) -> Iterator[_Run]:
     """Hidden characters as themselves, and what they had parted as one run again."""
     last, texts, was_hidden = _Run(""), [""], False
     for each in runs:
-        is_hidden = bool(each.style & Style.HIDDEN)
-        run = replace(each, text=_spelled(each.text), style=each.style & ~Style.HIDDEN) if is_hidden else each
-        if (is_hidden or was_hidden) and (last.style, last.href) == (run.style, run.href) and not run.style & _ALONE:
+        is_hidden = bool(each.style & SpanStyle.HIDDEN)
+        run = replace(each, text=_unspelled(each.text), style=each.style & ~SpanStyle.HIDDEN) if is_hidden else each
+        if (
+            (is_hidden or was_hidden)
+            and (last.style, last.href) == (run.style, run.href)
+            and not run.style & _INDIVISIBLE
+        ):
             texts.append(run.text)
         else:
             yield replace(last, text="".join(texts))
@@ -153,24 +161,28 @@ def _linked(runs: list[_Run]) -> list[_Run]:
     found: list[_Run] = []
     for index, run in enumerate(runs):
         beside = [each for each in (*runs[max(0, index - 1) : index], *runs[index + 1 : index + 2]) if run.href]
-        is_linked = any(each.href == run.href and each.style & Style.LINK for each in beside)
-        found.append(replace(run, is_linked=is_linked) if run.style & Style.IMAGE and is_linked else run)
+        is_linked = any(each.href == run.href and each.style & SpanStyle.LINK for each in beside)
+        found.append(replace(run, is_linked=is_linked) if run.style & SpanStyle.IMAGE and is_linked else run)
     return found
 
 
-def _spelled(text: str) -> str:
+def _unspelled(text: str) -> str:
     return _NUMBERED.sub(lambda found: chr(int(found[1], 16)), text)
 
 
 def footnotes_in(line: Line) -> References:
     """Footnotes that the line refers to, as definitions: reading the line with them finds it the same."""
-    return {FOOTNOTES: {span.href[len(FOOTNOTE_TARGET) :]: True for span in line.spans if span.style & Style.FOOTNOTE}}
+    return {
+        FOOTNOTES_KEY: {
+            span.href[len(FOOTNOTE_TARGET) :]: True for span in line.spans if span.style & SpanStyle.FOOTNOTE
+        }
+    }
 
 
 class _Writer:
     """Opens and closes what stands around runs; what lasts longest is outside."""
 
-    def __init__(self, way: _Way) -> None:
+    def __init__(self, way: _Notation) -> None:
         self._way = way
         self._open: list[int | str] = []
         self._out: list[str] = []
@@ -180,7 +192,7 @@ class _Writer:
         runs = [_Run(""), *runs, _Run("")]
         for index in range(1, len(runs) - 1):
             self._turn(runs[index], runs[index - 1], runs[index:])
-            if not runs[index].style & Style.NOTE:
+            if not runs[index].style & SpanStyle.NOTE:
                 self._out.append(self._content(runs[index], runs[index - 1], runs[index + 1]))
         self._close_to(0)
         return "".join(self._out)
@@ -195,15 +207,15 @@ class _Writer:
             kept += 1
         self._close_to(kept)
         wanted = [each for each in around if each not in self._open]
-        for each in sorted(wanted, key=lambda each: (-_lasts(each, rest), str(each))):
+        for each in sorted(wanted, key=lambda each: (-_run_count(each, rest), str(each))):
             self._out.append("[" if isinstance(each, str) else self._sign(each))
             self._open.append(each)
 
     def _is_address(self, run: _Run) -> bool:
         """Whether the run is its own link, and is to be written as one."""
-        if not run.style & Style.LINK or self._way.address == "link":
+        if not run.style & SpanStyle.LINK or self._way.address == "link":
             return False
-        return [(0, run.text)] == list(addresses(run.text)) and inline(run.text).spans[0].href == run.href
+        return [(0, run.text)] == list(find_urls(run.text)) and parse_inline(run.text).spans[0].href == run.href
 
     def _close_to(self, depth: int) -> None:
         while len(self._open) > depth:
@@ -211,47 +223,47 @@ class _Writer:
             self._out.append(f"](<{_target(each)}>)" if isinstance(each, str) else self._sign(each))
 
     def _sign(self, kind: int) -> str:
-        return {Style.BOLD: self._way.bold, Style.ITALIC: self._way.italic}.get(kind, "~~")
+        return {SpanStyle.BOLD: self._way.bold, SpanStyle.ITALIC: self._way.italic}.get(kind, "~~")
 
     def _content(self, run: _Run, last: _Run, after: _Run) -> str:
         style = run.style
-        if style & Style.MATH:
+        if style & SpanStyle.MATH:
             before = "".join(self._out[-1:])[-1:]
             # Brackets need a letter inside; between two formulas dollars would be one sign.
             guarded = self._way.guarded and not (re.search(r"\w", run.source) and (after.source or before == "$"))
-            return _formula(run, is_free=guarded or (not after.source and _stands_free(before, after.text[:1])))
-        if style & Style.FOOTNOTE:
+            return _formula(run, is_free=guarded or (not after.source and _is_free_dollar(before, after.text[:1])))
+        if style & SpanStyle.FOOTNOTE:
             return f"[^{run.href[len(FOOTNOTE_TARGET) :]}]"
         if self._is_address(run):
             return run.text if self._way.address == "bare" else f"<{run.text}>"
         text = run.text
-        if style & Style.IMAGE:
+        if style & SpanStyle.IMAGE:
             return f"![{self._escaped(text[1:-1], in_link=True)}](<{'' if run.is_linked else _target(run.href)}>)"
-        if style & Style.CODE:
+        if style & SpanStyle.CODE:
             return _code(text)
         return self._guarded(self._escaped(text, in_link=bool(run.href)), run, last, after)
 
     def _escaped(self, text: str, *, in_link: bool) -> str:
-        text = _SIGNS.sub(lambda found: f"\\{found[0]}", text)
+        text = _ESCAPED_SIGNS.sub(lambda found: f"\\{found[0]}", text)
         if self._way.guarded:
             return text.replace("\\[", "&#91;").replace("]", "&#93;")
         return text.replace("]", "\\]") if in_link else text
 
     def _guarded(self, text: str, run: _Run, last: _Run, after: _Run) -> str:
         """Letters beside signs as numbers where it takes that: emphasis and formulas then begin and end anywhere."""
-        text = _AT_BREAKS.sub(_numbers, text)
+        text = _AT_BREAKS.sub(_numeric_references, text)
         if run.wraps - last.wraps or self._way.guarded:
-            text = _FIRST_SPACE.sub(_numbers, text)
+            text = _FIRST_SPACE.sub(_numeric_references, text)
         if run.wraps - after.wraps or self._way.guarded:
-            text = _LAST_SPACE.sub(_numbers, text)
-        if last.style & Style.FOOTNOTE and text.startswith(("(", ":")):
-            text = _number(text[0]) + text[1:]
+            text = _LAST_SPACE.sub(_numeric_references, text)
+        if last.style & SpanStyle.FOOTNOTE and text.startswith(("(", ":")):
+            text = _numeric_reference(text[0]) + text[1:]
         if self._way.guarded and text[-1:].isalnum() and (after.wraps or after.source):
-            text = text[:-1] + _number(text[-1])
+            text = text[:-1] + _numeric_reference(text[-1])
         if self._way.guarded and text[:1].isalnum() and not run.wraps and self._out:
-            text = _number(text[0]) + text[1:]
+            text = _numeric_reference(text[0]) + text[1:]
         elif self._way.guarded and text.startswith("\\$"):
-            text = _number("$") + text[2:]
+            text = _numeric_reference("$") + text[2:]
         text = text.replace(LINE_BREAK, "\n")
         if not self._out or self._out[-1].endswith("\n"):
             return _BLOCK_START.sub(_not_a_block, text)
@@ -263,7 +275,7 @@ def _target(href: str) -> str:
     return re.sub(r"&(?=#?\w+;)", "&amp;", href)
 
 
-def _lasts(each: int | str, rest: list[_Run]) -> int:
+def _run_count(each: int | str, rest: list[_Run]) -> int:
     count = 0
     while count < len(rest) and each in rest[count].wraps:
         count += 1
@@ -275,11 +287,11 @@ def _not_a_block(found: re.Match[str]) -> str:
     return f"{spaces}\\{sign}" if sign else f"{spaces}{number}\\{point}"
 
 
-def _numbers(found: re.Match[str]) -> str:
-    return "".join(map(_number, found[0]))
+def _numeric_references(found: re.Match[str]) -> str:
+    return "".join(map(_numeric_reference, found[0]))
 
 
-def _number(char: str) -> str:
+def _numeric_reference(char: str) -> str:
     return f"&#{ord(char)};"
 
 
@@ -292,13 +304,13 @@ def _code(text: str) -> str:
     return f"{fence}{pad}{text}{pad}{fence}"
 
 
-def _stands_free(before: str, after: str) -> bool:
+def _is_free_dollar(before: str, after: str) -> bool:
     """Whether a dollar sign between these opens a formula, or closes one."""
     return not before.isalnum() and before != "$" and not re.match(r"[\w${]", after)
 
 
 def _formula(run: _Run, *, is_free: bool) -> str:
     source = run.source
-    if run.style & Style.DISPLAY:
+    if run.style & SpanStyle.DISPLAY:
         return f"$${source}$$" if "$" not in source else rf"\[{source}\]"
     return f"${source}$" if is_free and _IN_DOLLARS.fullmatch(source) else rf"\({source}\)"

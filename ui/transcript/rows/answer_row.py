@@ -3,23 +3,23 @@
 from PySide6.QtCore import QCoreApplication
 
 from desktop_agent.conversation.items import AnswerItem
-from ui.transcript.blocks.sources_block import SourcesBlock, sources_markdown, sources_of
+from ui.transcript.blocks.sources_block import SourcesBlock, cited_sources, sources_markdown
 from ui.transcript.blocks.text_block import SMALL, TextBlock
 from ui.transcript.markdown.inline import Line
 from ui.transcript.rows.markdown_body import MarkdownBody
 from ui.transcript.rows.row import Row
-from ui.transcript.rows.stage import Stage
+from ui.transcript.rows.stage import RenderContext
 
 
 class AnswerRow(Row):
     """Markdown as it arrives, its sources at the end, and a mark when it was interrupted."""
 
-    def __init__(self, item: AnswerItem, stage: Stage) -> None:
+    def __init__(self, item: AnswerItem, stage: RenderContext) -> None:
         super().__init__(item, stage)
         self._answer = item
         self._body = MarkdownBody(self)
         self._marked = False
-        self.above, self.below = stage.look.gap(8), stage.look.gap(12)
+        self.above, self.below = stage.style.gap(8), stage.style.gap(12)
 
     @property
     def label(self) -> str:
@@ -40,45 +40,45 @@ class AnswerRow(Row):
         """From the beginning."""
         self._body, self._marked = MarkdownBody(self), False
         self._body.show(str(self._answer.text), finished=self._answer.finished)
-        self._mark()
+        self._add_interrupted_mark()
 
     def refresh(self, what: str) -> int:
         """Take what is new."""
         del what
         first = self._body.show(str(self._answer.text), finished=self._answer.finished)
-        self._mark()
+        self._add_interrupted_mark()
         if first >= len(self.blocks):
             return self.height
         box = self.block_top(first)
-        if not self.blocks[first].laid:
+        if not self.blocks[first].is_laid_out:
             self.settle_block(first)
         return box + (self.gap(first, self.blocks[first]) if first else 0) + self.blocks[first].dirty_from
 
-    def _mark(self) -> None:
+    def _add_interrupted_mark(self) -> None:
         if not self._answer.finished or self._marked:
             return
         self._marked = True
-        sources = sources_of(self._answer.citations)
+        sources = cited_sources(self._answer.citations)
         if sources:
-            is_folded = SourcesBlock.is_long(sources) and not self.stage.choices.get(
+            is_folded = SourcesBlock.is_long(sources) and not self.render_context.choices.get(
                 self.item.id, "sources", default=False
             )
-            opened = self.stage.facts.link_activated.emit
+            opened = self.render_context.facts.link_activated.emit
             block = SourcesBlock(sources, opened, self._show_sources if is_folded else None)
-            block.gap = self.stage.look.px(14)
-            self.put(len(self.blocks), block)
+            block.gap = self.render_context.style.px(14)
+            self.set_block(len(self.blocks), block)
         if self._answer.interrupted:
             block = TextBlock(Line(QCoreApplication.translate("Transcript", "Not finished")), SMALL, "muted")
-            block.gap = self.stage.look.px(8)
-            self.put(len(self.blocks), block)
+            block.gap = self.render_context.style.px(8)
+            self.set_block(len(self.blocks), block)
 
     def _show_sources(self) -> None:
-        self.stage.choices.set(self.item.id, "sources", value=True)
+        self.render_context.choices.set(self.item.id, "sources", value=True)
         self.truncate(0)
         self.build()
-        self.stage.facts.changed.emit(self.item.id)
+        self.render_context.facts.changed.emit(self.item.id)
 
     def source(self) -> str:
         """As the model wrote it, and the sources as a list."""
-        sources = sources_of(self._answer.citations)
+        sources = cited_sources(self._answer.citations)
         return "\n\n".join([str(self._answer.text), *([sources_markdown(sources)] if sources else [])])

@@ -17,13 +17,13 @@ from ui.transcript.rows.answer_row import AnswerRow
 from ui.transcript.rows.notice_row import NoticeRow
 from ui.transcript.rows.row import Row
 from ui.transcript.rows.server_step_row import ServerStepRow
-from ui.transcript.rows.stage import Stage
+from ui.transcript.rows.stage import RenderContext
 from ui.transcript.rows.thinking_row import ThinkingRow
 from ui.transcript.rows.tool_row import ToolRow
 from ui.transcript.rows.unknown_row import UnknownRow
 from ui.transcript.rows.user_row import UserRow
 
-_ROWS: dict[type, Callable[[Any, Stage], Row]] = {
+_ROW_TYPES: dict[type, Callable[[Any, RenderContext], Row]] = {
     UserItem: UserRow,
     AnswerItem: AnswerRow,
     ThinkingItem: ThinkingRow,
@@ -34,11 +34,11 @@ _ROWS: dict[type, Callable[[Any, Stage], Row]] = {
 }
 
 
-def row_for(item: Item, stage: Stage, width: int) -> Row:
+def make_row(item: Item, stage: RenderContext, width: int) -> Row:
     """A row of that kind, filled."""
-    row = _ROWS[type(item)](item, stage)
+    row = _ROW_TYPES[type(item)](item, stage)
     row.width = width
     row.build()
     row.width = 0
-    row.place(width)
+    row.set_width(width)
     return row

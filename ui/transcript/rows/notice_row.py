@@ -7,29 +7,29 @@ from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import NoticeItem, ToolCallItem
 from desktop_agent.vocabulary.errors import RemedyAction
-from ui.look.sentences import spoken
+from ui.look.sentences import translate_sentence
 from ui.transcript.blocks.block import Block
-from ui.transcript.blocks.buttons import Button, ButtonsBlock
-from ui.transcript.blocks.head_block import Head, HeadBlock
+from ui.transcript.blocks.buttons import Button, ButtonRowBlock
+from ui.transcript.blocks.head_block import Header, HeaderBlock
 from ui.transcript.blocks.text_block import BODY, SMALL, TextBlock
-from ui.transcript.look import Look
+from ui.transcript.look import RenderStyle
 from ui.transcript.markdown.inline import Line
 from ui.transcript.rows.markdown_body import MarkdownBody
 from ui.transcript.rows.row import Row
-from ui.transcript.rows.stage import Stage
+from ui.transcript.rows.stage import RenderContext
 
 
 class NoticeRow(Row):
     """Errors stand in a red box, facts are quiet. A longer text behind it is folded at first; its line opens it."""
 
-    in_copies = False
+    is_copied = False
 
-    def __init__(self, item: NoticeItem, stage: Stage) -> None:
+    def __init__(self, item: NoticeItem, stage: RenderContext) -> None:
         super().__init__(item, stage)
         self._notice = item
-        px, gap = stage.look.px, stage.look.gap
-        self._apart = gap(6)
-        self.above = self.below = self._apart + gap(12)
+        px, gap = stage.style.px, stage.style.gap
+        self._is_folding = gap(6)
+        self.above = self.below = self._is_folding + gap(12)
         self.left, self.right = px(44), px(16)
 
     @property
@@ -42,17 +42,17 @@ class NoticeRow(Row):
     @property
     def unfolded(self) -> bool:
         """Whether the longer text is seen."""
-        return self.stage.choices.get(self.item.id, "unfolded", default=False)
+        return self.render_context.choices.get(self.item.id, "unfolded", default=False)
 
     def build(self) -> None:
         """Sentence, remedy, buttons, and what can be opened."""
         notice = self._notice
-        blocks: list[Block] = [TextBlock(Line(spoken(notice.sentence)), BODY, "text")]
+        blocks: list[Block] = [TextBlock(Line(translate_sentence(notice.sentence)), BODY, "text")]
         if notice.remedy:
-            blocks.append(TextBlock(Line(spoken(notice.remedy)), SMALL, "muted"))
+            blocks.append(TextBlock(Line(translate_sentence(notice.remedy)), SMALL, "muted"))
         buttons: list[Button] = []
-        facts = self.stage.facts
-        if remedy := _remedies().get(notice.action):
+        facts = self.render_context.facts
+        if remedy := _remedy_labels().get(notice.action):
             buttons.append(Button(remedy, partial(facts.remedy_requested.emit, notice.id, notice.action)))
         # What one call alone had changed is redone at its card.
         if notice.can_be_redone and not self._is_of_one_call():
@@ -62,37 +62,37 @@ class NoticeRow(Row):
             words = QCoreApplication.translate("Transcript", "Copy details")
             buttons.append(Button(words, partial(facts.details_copied.emit, notice.detail)))
         if buttons:
-            blocks.append(ButtonsBlock(buttons))
+            blocks.append(ButtonRowBlock(buttons))
         for index, block in enumerate(blocks):
-            block.gap = self.stage.look.gap(10 if isinstance(block, ButtonsBlock) else 2)
-            self.put(index, block)
+            block.gap = self.render_context.style.gap(10 if isinstance(block, ButtonRowBlock) else 2)
+            self.set_block(index, block)
         if notice.folded:
-            self._put_folded(len(blocks))
+            self._add_folded(len(blocks))
 
     def _is_of_one_call(self) -> bool:
         redos = self._notice.redos.keys()
-        calls = (each for each in self.stage.items if isinstance(each, ToolCallItem))
+        calls = (each for each in self.render_context.items if isinstance(each, ToolCallItem))
         return len(redos) == 1 or any(redos <= call.redos.keys() for call in calls)
 
-    def _put_folded(self, index: int) -> None:
+    def _add_folded(self, index: int) -> None:
         words = QCoreApplication.translate("Transcript", "Show details")
         title = QCoreApplication.translate("Transcript", "Details")
-        head = HeadBlock(Head(title, is_open=self.unfolded, control=words), self._toggle)
-        head.gap = self.stage.look.px(2)
-        self.put(index, head)
+        head = HeaderBlock(Header(title, is_open=self.unfolded, control=words), self._toggle)
+        head.gap = self.render_context.style.px(2)
+        self.set_block(index, head)
         if self.unfolded:
             MarkdownBody(self, index + 1, "muted", SMALL).show(self._notice.folded, finished=True)
 
     def _toggle(self) -> None:
-        self.stage.choices.set(self.item.id, "unfolded", value=not self.unfolded)
+        self.render_context.choices.set(self.item.id, "unfolded", value=not self.unfolded)
         self.refresh("state")
-        self.stage.facts.changed.emit(self.item.id)
+        self.render_context.facts.changed.emit(self.item.id)
 
-    def paint_frame(self, painter: QPainter, look: Look) -> None:
+    def paint_frame(self, painter: QPainter, look: RenderStyle) -> None:
         """The box and its sign."""
         px = look.px
         is_error = self._notice.level == "error"
-        box = QRectF(0.5, self._apart + 0.5, self.width - 1, self.height - 2 * self._apart - 1)
+        box = QRectF(0.5, self._is_folding + 0.5, self.width - 1, self.height - 2 * self._is_folding - 1)
         painter.setPen(look.color("danger_background" if is_error else "border"))
         painter.setBrush(look.color("danger_background" if is_error else "surface"))
         painter.drawRoundedRect(box, px(10), px(10))
@@ -101,7 +101,7 @@ class NoticeRow(Row):
         painter.drawPixmap(px(15), self.above + (look.line - px(18)) // 2, look.icon(name, color, 18, ratio))
 
 
-def _remedies() -> dict[RemedyAction, str]:
+def _remedy_labels() -> dict[RemedyAction, str]:
     """What the buttons say, in the language of now."""
     translate = QCoreApplication.translate
     return {

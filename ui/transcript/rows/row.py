@@ -6,48 +6,48 @@ from PySide6.QtCore import QPoint, QRect
 from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import Item
-from ui.transcript.blocks.block import EVERYTHING, Action, Block, Brush, Control, Span
+from ui.transcript.blocks.block import WHOLE_TEXT, Block, Control, MenuAction, PaintContext, TextRange
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.diagram.diagram_block import DiagramBlock
-from ui.transcript.blocks.indent import paint_inside
+from ui.transcript.blocks.indent import paint_containers
 from ui.transcript.blocks.math.math_block import MathBlock
-from ui.transcript.blocks.picture.remote_block import RemoteBlock
+from ui.transcript.blocks.picture.remote_block import RemoteImageBlock
 from ui.transcript.blocks.rule import RuleBlock
 from ui.transcript.blocks.table_block import TableBlock
-from ui.transcript.blocks.text_block import LeafText
-from ui.transcript.copying.forms import forms_of
-from ui.transcript.copying.passage import Extract
-from ui.transcript.look import Look
-from ui.transcript.markdown.inline import cut
+from ui.transcript.blocks.text_block import MarkdownTextBlock
+from ui.transcript.copying.forms import copy_formats_of
+from ui.transcript.copying.passage import CopyExtract
+from ui.transcript.look import RenderStyle
+from ui.transcript.markdown.inline import slice_utf16
 from ui.transcript.markdown.leaves import Leaf, LeafKind
-from ui.transcript.rows.body.extracts import extracts
-from ui.transcript.rows.body.joining import joint_of, marker_of
-from ui.transcript.rows.body.making import Maker
-from ui.transcript.rows.body.unread import UnreadBlock
-from ui.transcript.rows.stack import Stack
-from ui.transcript.rows.stage import Stage
+from ui.transcript.rows.body.extracts import iter_extracts
+from ui.transcript.rows.body.joining import marker_before, separator_before
+from ui.transcript.rows.body.making import BlockFactory
+from ui.transcript.rows.body.unread import LazySection
+from ui.transcript.rows.stack import BlockStack
+from ui.transcript.rows.stage import RenderContext
 
 _OVERHANG = 5
-SPOKEN = 20_000
+MAX_SPOKEN = 20_000
 """Characters of a row that are told; more would stall the bus."""
 
-Selection = tuple[tuple[int, int], tuple[int, int]]
+RowSelection = tuple[tuple[int, int], tuple[int, int]]
 """From (block, offset) to (block, offset) inside one row."""
 
 
-class Row(Stack):
+class Row(BlockStack):
     """The base of all rows."""
 
-    in_copies = True
+    is_copied = True
     """Whether its text belongs to a copy that reaches over several rows."""
 
     above: int
     below: int
 
-    def __init__(self, item: Item, stage: Stage) -> None:
-        super().__init__(stage.look)
+    def __init__(self, item: Item, stage: RenderContext) -> None:
+        super().__init__(stage.style)
         self.item = item
-        self.stage = stage
+        self.render_context = stage
         # Of what is no Markdown, for a look in which 1000 pixels are one.
         self._plain_gaps: dict[Block, float] = {}
 
@@ -74,18 +74,18 @@ class Row(Stack):
 
     def restyle(self, width: int) -> None:
         """The stage has another look: blocks keep their numbers and what was read, and are laid out when seen."""
-        look, before = self.stage.look, self.look
-        frame = type(self)(self.item, self.stage)
+        look, before = self.render_context.style, self.style
+        frame = type(self)(self.item, self.render_context)
         self.above, self.below = frame.above, frame.below
-        gaps = _Gaps(self.stage, before.px(1000), self._plain_gaps)
+        gaps = _KeptGaps(self.render_context, before.px(1000), self._plain_gaps)
         for block in self.blocks[slice(*self._laid)]:
             block.forget()
         for block in self.blocks:
-            block.layouts = 0
+            block.layout_count = 0
             block.gap = gaps.of(block)
         share = look.line * look.advance * self.width / (before.line * before.advance * width)
         self.heights.replace(0, len(self.blocks), [round(self.heights[at] * share) for at in range(len(self.blocks))])
-        self.look, self.width, self._laid = look, width, (0, 0)
+        self.style, self.width, self._laid = look, width, (0, 0)
         self.refresh("text")
 
     def source(self) -> str:
@@ -93,10 +93,10 @@ class Row(Stack):
         return self.plain()
 
     def paint(
-        self, painter: QPainter, clip: QRect, selection: Selection | None, hovered: str = "", focused: str = ""
+        self, painter: QPainter, clip: QRect, selection: RowSelection | None, hovered: str = "", focused: str = ""
     ) -> None:
         """What lies in the clip. The painter stands at the row's top left."""
-        look = self.stage.look
+        look = self.render_context.style
         self.paint_frame(painter, look)
         # Glyphs reach a little out of their lines.
         clip = clip.adjusted(0, -_OVERHANG, 0, _OVERHANG)
@@ -106,27 +106,27 @@ class Row(Stack):
             if box.top() > clip.bottom():
                 break
             block = self.blocks[index]
-            if block.laid:
+            if block.is_laid_out:
                 painter.save()
                 painter.translate(box.topLeft())
-                if block.inside:
-                    paint_inside(painter, look, block, self.blocks[index - 1] if index else None, box)
-                span = span_in(selection, index) if selection else None
-                marks = (_own(hovered, index), _own(focused, index))
-                block.paint(Brush(painter, look, clip.translated(-box.topLeft()), span, *marks))
+                if block.containers:
+                    paint_containers(painter, look, block, self.blocks[index - 1] if index else None, box)
+                span = selected_range(selection, index) if selection else None
+                marks = (_own_key(hovered, index), _own_key(focused, index))
+                block.paint(PaintContext(painter, look, clip.translated(-box.topLeft()), span, *marks))
                 painter.restore()
             index += 1
 
-    def paint_frame(self, painter: QPainter, look: Look) -> None:
+    def paint_frame(self, painter: QPainter, look: RenderStyle) -> None:
         """What stands behind the blocks."""
 
     def controls(self) -> Iterator[tuple[int, Control]]:
         """Everything that can be pressed, with its block."""
         for index, block in enumerate(self.blocks):
-            for control in block.controls() if block.laid else ():
+            for control in block.controls() if block.is_laid_out else ():
                 yield index, control
 
-    def actions(self) -> Sequence[Action]:
+    def actions(self) -> Sequence[MenuAction]:
         """What the menu about this message offers, beside copying it."""
         return ()
 
@@ -136,7 +136,7 @@ class Row(Stack):
             return None
         index = self.block_at(point.y())
         block = self.blocks[index]
-        if not block.laid:
+        if not block.is_laid_out:
             return None
         inside = point - self.block_box(index).topLeft()
         for control in block.controls():
@@ -150,30 +150,30 @@ class Row(Stack):
         before = self.blocks[start[0] - 1] if 0 < start[0] <= len(self.blocks) else None
         for index in range(start[0], (end[0] if end else len(self.blocks) - 1) + 1):
             first = start[1] if index == start[0] else 0
-            stop = end[1] if end and index == end[0] else EVERYTHING[1]
-            for block in self.read_at(index) if (first, stop) == EVERYTHING else self.blocks[index : index + 1]:
+            stop = end[1] if end and index == end[0] else WHOLE_TEXT[1]
+            for block in self.read_at(index) if (first, stop) == WHOLE_TEXT else self.blocks[index : index + 1]:
                 if text := block.plain():
-                    joint = joint_of(block, before) if before and parts else ""
-                    parts += [joint, marker_of(block) if not first else "", cut(text, first, stop)]
+                    joint = separator_before(block, before) if before and parts else ""
+                    parts += [joint, marker_before(block) if not first else "", slice_utf16(text, first, stop)]
                 before = block
         return "".join(parts)
 
-    def extracts(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> Iterator[Extract]:
+    def extracts(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> Iterator[CopyExtract]:
         """What is copied between two places, block by block."""
-        return extracts(self.blocks, start, end)
+        return iter_extracts(self.blocks, start, end)
 
     def markdown(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> str:
         """The text between two places as Markdown, in its lists and quotes."""
-        return forms_of(self.extracts(start, end)).markdown
+        return copy_formats_of(self.extracts(start, end)).markdown
 
     def html(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> str:
         """The same as HTML."""
-        return forms_of(self.extracts(start, end)).html
+        return copy_formats_of(self.extracts(start, end)).html
 
     def read_at(self, index: int) -> Sequence[Block]:
         """The block at an index, or what will stand in its place when it is read; for the sake of the text alone."""
         block = self.blocks[index]
-        return block.blocks() if isinstance(block, UnreadBlock) else (block,)
+        return block.blocks() if isinstance(block, LazySection) else (block,)
 
     def whole(self, index: int) -> tuple[int, int]:
         """The first and the last block of the paragraph that a block is a piece of; a table has no paragraphs."""
@@ -184,18 +184,18 @@ class Row(Stack):
     def pieces(self, index: int) -> tuple[int, int]:
         """The first and the last block of the paragraph, or of the table, that a block is a piece of."""
         first = last = index
-        while self.blocks[first].joint is not None:
+        while self.blocks[first].separator is not None:
             first -= 1
-        while last + 1 < len(self.blocks) and self.blocks[last + 1].joint is not None:
+        while last + 1 < len(self.blocks) and self.blocks[last + 1].separator is not None:
             last += 1
         return first, last
 
-    def spoken(self) -> str:
+    def spoken_text(self) -> str:
         """The text for assistive technology: its beginning, when there is very much of it."""
         parts: list[str] = []
-        room = SPOKEN
+        room = MAX_SPOKEN
         for block in self.blocks:
-            if text := block.spoken():
+            if text := block.spoken_text():
                 parts.append(text)
                 room -= len(text) + 1
             if room <= 0:
@@ -203,20 +203,20 @@ class Row(Stack):
         return "\n".join(parts)
 
 
-class _Gaps:
+class _KeptGaps:
     """Above blocks that a row keeps in another look: as above blocks of Markdown that are made in it."""
 
-    def __init__(self, stage: Stage, before: int, plain: dict[Block, float]) -> None:
-        self._maker = Maker(stage, "")
-        self._before, self._now = before, stage.look.px(1000)
+    def __init__(self, stage: RenderContext, before: int, plain: dict[Block, float]) -> None:
+        self._maker = BlockFactory(stage, "")
+        self._before, self._now = before, stage.style.px(1000)
         self._plain = plain
         self._known: dict[tuple[LeafKind, bool], int] = {}
 
     def of(self, block: Block) -> int:
         """Pixels."""
-        if block.joint is not None:
+        if block.separator is not None:
             return block.gap
-        kind = block.leaf.kind if isinstance(block, LeafText) else _KINDS.get(type(block))
+        kind = block.leaf.kind if isinstance(block, MarkdownTextBlock) else _LEAF_KINDS.get(type(block))
         if kind is None:
             # Not from what was rounded before: there and back again is the same.
             return round(self._plain.setdefault(block, block.gap / self._before) * self._now)
@@ -226,25 +226,25 @@ class _Gaps:
         return known
 
 
-_KINDS: dict[type[Block], LeafKind] = {
+_LEAF_KINDS: dict[type[Block], LeafKind] = {
     TableBlock: "table",
     CodeBlock: "code",
     DiagramBlock: "code",
     MathBlock: "math",
     RuleBlock: "rule",
-    RemoteBlock: "paragraph",
+    RemoteImageBlock: "paragraph",
 }
 
 
-def span_in(selection: Selection, index: int) -> Span | None:
+def selected_range(selection: RowSelection, index: int) -> TextRange | None:
     """The part of a block that is selected."""
     (first, start), (last, end) = selection
     if not first <= index <= last:
         return None
-    span = (start if index == first else 0, end if index == last else EVERYTHING[1])
+    span = (start if index == first else 0, end if index == last else WHOLE_TEXT[1])
     return span if span[1] > span[0] else None
 
 
-def _own(key: str, index: int) -> str:
+def _own_key(key: str, index: int) -> str:
     block, _, name = key.partition("/")
     return name if name and block == str(index) else ""

@@ -3,29 +3,29 @@
 from PySide6.QtCore import QCoreApplication, QRect
 
 from desktop_agent.conversation.items import ServerStepItem
-from ui.look.visible_text import with_hidden_shown
+from ui.look.visible_text import show_hidden
 from ui.transcript.blocks.block import Block
 from ui.transcript.blocks.code.code_block import CodeBlock
-from ui.transcript.blocks.head_block import Head, HeadBlock
+from ui.transcript.blocks.head_block import Header, HeaderBlock
 from ui.transcript.blocks.text_block import SMALL, TextBlock
 from ui.transcript.markdown.inline import Line
-from ui.transcript.rows.markdown_body import code_host
+from ui.transcript.rows.markdown_body import code_callbacks
 from ui.transcript.rows.row import Row
-from ui.transcript.rows.stage import Stage
+from ui.transcript.rows.stage import RenderContext
 
-_LONGEST_SHORT = 110
-_LONGEST_NAME = 200
+_MAX_SUMMARY_LENGTH = 110
+_MAX_NAME_LENGTH = 200
 
 
 class ServerStepRow(Row):
     """One quiet line, and the beginning of what it did; its head opens the rest."""
 
-    in_copies = False
+    is_copied = False
 
-    def __init__(self, item: ServerStepItem, stage: Stage) -> None:
+    def __init__(self, item: ServerStepItem, stage: RenderContext) -> None:
         super().__init__(item, stage)
         self._step = item
-        self.above, self.below = stage.look.gap(6), stage.look.gap(6)
+        self.above, self.below = stage.style.gap(6), stage.style.gap(6)
 
     @property
     def label(self) -> str:
@@ -35,45 +35,47 @@ class ServerStepRow(Row):
     @property
     def unfolded(self) -> bool:
         """Whether all is seen."""
-        return self.stage.choices.get(self.item.id, "unfolded", default=False)
+        return self.render_context.choices.get(self.item.id, "unfolded", default=False)
 
     def build(self) -> None:
         """Everything anew: it never changes."""
         text = self._step.text.strip()
         title = _one_line(self._step.name) or QCoreApplication.translate("Transcript", "Server step")
-        short = _one_line(text[: _LONGEST_SHORT * 3])
-        if len(short) <= _LONGEST_SHORT and len(text) <= _LONGEST_SHORT * 3:
-            self.put(0, HeadBlock(Head(title, icon="globe")))
+        short = _one_line(text[: _MAX_SUMMARY_LENGTH * 3])
+        if len(short) <= _MAX_SUMMARY_LENGTH and len(text) <= _MAX_SUMMARY_LENGTH * 3:
+            self.set_block(0, HeaderBlock(Header(title, icon="globe")))
         else:
             control = QCoreApplication.translate("Transcript", "Show details")
-            self.put(0, HeadBlock(Head(title, icon="globe", is_open=self.unfolded, control=control), self._toggle))
-            short = short[: _LONGEST_SHORT - 1] + "…"
+            self.set_block(
+                0, HeaderBlock(Header(title, icon="globe", is_open=self.unfolded, control=control), self._toggle)
+            )
+            short = short[: _MAX_SUMMARY_LENGTH - 1] + "…"
         if not text:
             return
-        whole = CodeBlock(text, "", code_host(self, "wrap")) if self.unfolded else None
+        whole = CodeBlock(text, "", code_callbacks(self, "wrap")) if self.unfolded else None
         block = whole or TextBlock(Line(short), SMALL, "muted")
-        block.gap = self.stage.look.px(2)
-        self.put(1, block)
+        block.gap = self.render_context.style.px(2)
+        self.set_block(1, block)
 
     def _toggle(self) -> None:
-        self.stage.choices.set(self.item.id, "unfolded", value=not self.unfolded)
+        self.render_context.choices.set(self.item.id, "unfolded", value=not self.unfolded)
         self.refresh("state")
-        self.stage.facts.changed.emit(self.item.id)
+        self.render_context.facts.changed.emit(self.item.id)
 
     def room(self, block: Block) -> int:
         """What it did stands under the words of the head."""
-        return super().room(block) - (0 if isinstance(block, HeadBlock) else self.stage.look.px(24))
+        return super().block_width(block) - (0 if isinstance(block, HeaderBlock) else self.render_context.style.px(24))
 
     def block_box(self, index: int) -> QRect:
         """The head is not indented."""
         box = super().block_box(index)
-        return box.translated(self.stage.look.px(24), 0) if index else box
+        return box.translated(self.render_context.style.px(24), 0) if index else box
 
-    def spoken(self) -> str:
+    def spoken_text(self) -> str:
         """All of it, folded or not."""
         return f"{_one_line(self._step.name)}\n{self._step.text}".strip()
 
 
 def _one_line(text: str) -> str:
     """Words from a server: control characters seen, not obeyed."""
-    return " ".join(with_hidden_shown(text[: max(_LONGEST_NAME, _LONGEST_SHORT * 3)]).split())
+    return " ".join(show_hidden(text[: max(_MAX_NAME_LENGTH, _MAX_SUMMARY_LENGTH * 3)]).split())

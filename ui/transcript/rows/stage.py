@@ -14,26 +14,26 @@ from desktop_agent.vocabulary.blocks import Image
 from desktop_agent.vocabulary.images import UrlSource
 from ui.transcript.blocks.block import Block
 from ui.transcript.blocks.code.code_block import CodeBlock
-from ui.transcript.blocks.code.host import CodeHost
+from ui.transcript.blocks.code.host import CodeCallbacks
 from ui.transcript.blocks.colouring.highlighter import Highlighter
-from ui.transcript.blocks.diagram.diagram_block import LANGUAGES, DiagramBlock, DiagramHost
-from ui.transcript.blocks.diagram.diagrams import Diagrams
-from ui.transcript.blocks.math.formulas import Formulas, sharpest
-from ui.transcript.blocks.picture.remote_block import RemoteBlock, RemoteHost
+from ui.transcript.blocks.diagram.diagram_block import DIAGRAM_LANGUAGES, DiagramBlock, DiagramCallbacks
+from ui.transcript.blocks.diagram.diagrams import DiagramCache
+from ui.transcript.blocks.math.formulas import FormulaCache, max_device_pixel_ratio
+from ui.transcript.blocks.picture.remote_block import RemoteImageBlock, RemoteImageCallbacks
 from ui.transcript.blocks.picture.thumbnails_block import ThumbnailsBlock
-from ui.transcript.look import Look
+from ui.transcript.look import RenderStyle
 from ui.transcript.markdown.inline import RemoteImage
-from ui.transcript.pictures import Thumbnails
-from ui.transcript.remote_pictures import RemotePictures
+from ui.transcript.pictures import ThumbnailCache
+from ui.transcript.remote_pictures import RemoteImages
 
-_LARGE_KEPT = 6
+_MAX_LARGE_BLOCKS = 6
 
 
-class RowFacts(QObject):
+class RowSignals(QObject):
     """What a person did in a row."""
 
     changed = Signal(str)
-    arrived = Signal(str)
+    content_arrived = Signal(str)
     remedy_requested = Signal(str, object)
     approval_requested = Signal(str)
     image_opened = Signal(object)
@@ -47,7 +47,7 @@ class RowFacts(QObject):
 
 
 @dataclass(slots=True)
-class Choices:
+class ViewChoices:
     """What the person unfolded, folded or wrapped. View state: it is never stored with a conversation."""
 
     made: dict[tuple[str, str], bool] = field(default_factory=dict[tuple[str, str], bool])
@@ -61,32 +61,32 @@ class Choices:
         self.made[item_id, what] = value
 
 
-class Seconds(QObject):
+class SecondTimer(QObject):
     """Tells each second to whom it was asked for, as long as they live and want it; without any it stands still."""
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
-        self._hearers: list[WeakMethod[Callable[[], bool]]] = []
+        self._subscribers: list[WeakMethod[Callable[[], bool]]] = []
         self._timer = QTimer(self)
         self._timer.setInterval(1000)
-        self._timer.timeout.connect(self._tick)
+        self._timer.timeout.connect(self._on_tick)
 
-    def tell(self, hear: Callable[[], bool]) -> None:
+    def subscribe(self, hear: Callable[[], bool]) -> None:
         """A method that answers whether it wants to hear of the next second too."""
-        self._hearers.append(WeakMethod(hear))
+        self._subscribers.append(WeakMethod(hear))
         self._timer.start()
 
     def stop(self) -> None:
         """No more seconds."""
         self._timer.stop()
 
-    def _tick(self) -> None:
-        self._hearers = [each for each in self._hearers if (hear := each()) and hear()]
-        if not self._hearers:
+    def _on_tick(self) -> None:
+        self._subscribers = [each for each in self._subscribers if (hear := each()) and hear()]
+        if not self._subscribers:
             self._timer.stop()
 
 
-class LargeBlocks:
+class LargeBlockCache:
     """Blocks that took long to make: those made last stay for rows that are made anew. `Stage.large_block` asks."""
 
     def __init__(self) -> None:
@@ -100,31 +100,31 @@ class LargeBlocks:
         self._made.move_to_end((item_id, what))
         # Nobody told it that its row is gone.
         block.forget()
-        block.layouts = 0
+        block.layout_count = 0
         return block
 
-    def keep(self, item_id: str, what: str, source: object, block: Block) -> None:
+    def add(self, item_id: str, what: str, source: object, block: Block) -> None:
         """One more."""
         self._made[item_id, what] = source, block
         self._made.move_to_end((item_id, what))
-        if len(self._made) > _LARGE_KEPT:
+        if len(self._made) > _MAX_LARGE_BLOCKS:
             self._made.popitem(last=False)
 
 
 @dataclass(slots=True)
-class Stage:
+class RenderContext:
     """Shared by all rows of one view."""
 
-    look: Look
-    facts: RowFacts
-    thumbnails: Thumbnails
+    style: RenderStyle
+    facts: RowSignals
+    thumbnails: ThumbnailCache
     highlighter: Highlighter
-    choices: Choices = field(default_factory=Choices)
-    formulas: Formulas | None = None
-    remote: RemotePictures | None = None
-    diagrams: Diagrams | None = None
-    seconds: Seconds | None = None
-    large: LargeBlocks = field(default_factory=LargeBlocks)
+    choices: ViewChoices = field(default_factory=ViewChoices)
+    formulas: FormulaCache | None = None
+    remote: RemoteImages | None = None
+    diagrams: DiagramCache | None = None
+    seconds: SecondTimer | None = None
+    large: LargeBlockCache = field(default_factory=LargeBlockCache)
     items: Iterable[Item] = ()
     """All that the transcript has."""
 
@@ -136,63 +136,65 @@ class Stage:
             return block
 
         def arrived(made: Block) -> None:
-            self.large.keep(item_id, what, source, made)
+            self.large.add(item_id, what, source, made)
             ready()
 
         self.highlighter.elsewhere(("large", item_id, what, id(source)), make, arrived)
         return None
 
-    def code_block(self, text: str, info: str, host: CodeHost, item_id: str, *, is_open: bool = False) -> CodeBlock:
+    def code_block(
+        self, text: str, info: str, host: CodeCallbacks, item_id: str, *, is_open: bool = False
+    ) -> CodeBlock:
         """Code of an item; what draws a diagram can show it."""
         language = info.split(maxsplit=1)[0].lower() if info.strip() else ""
-        if self.diagrams is None or language not in LANGUAGES:
+        if self.diagrams is None or language not in DIAGRAM_LANGUAGES:
             return CodeBlock(text, info, host, is_open=is_open)
 
         def remember(shown: bool) -> None:  # noqa: FBT001  what the callback carries
             self.choices.set(item_id, f"diagram {block.text}", value=shown)
 
         shown = self.choices.get(item_id, f"diagram {text}", default=False)
-        drawing = DiagramHost(self.diagrams, sharpest, self.facts.image_opened.emit, shown, remember)
+        drawing = DiagramCallbacks(self.diagrams, max_device_pixel_ratio, self.facts.image_opened.emit, shown, remember)
         block = DiagramBlock(text, info, host, drawing, is_open=is_open)
         return block
 
-    def remote_host(self, item_id: str) -> RemoteHost | None:
+    def remote_image_callbacks(self, item_id: str) -> RemoteImageCallbacks | None:
         """What a block that shows a picture of the web talks to."""
         if self.remote is None:
             return None
-        arrived = partial(self.facts.arrived.emit, item_id)
-        return RemoteHost(self.remote, self.thumbnails.get, self.facts.image_opened.emit, arrived)
+        arrived = partial(self.facts.content_arrived.emit, item_id)
+        return RemoteImageCallbacks(self.remote, self.thumbnails.get, self.facts.image_opened.emit, arrived)
 
     def image_blocks(self, images: Sequence[Image], item_id: str) -> list[Block]:
         """Pictures of a message: those that are here side by side, then those of the web, which are only named."""
         here = [image for image in images if not isinstance(image.source, UrlSource)]
         blocks: list[Block] = [
-            RemoteBlock(RemoteImage(image.name or "", image.source.url), self.remote_host(item_id))
+            RemoteImageBlock(RemoteImage(image.name or "", image.source.url), self.remote_image_callbacks(item_id))
             for image in images
             if isinstance(image.source, UrlSource)
         ]
         if here:
-            arrived = partial(self.facts.arrived.emit, item_id)
+            arrived = partial(self.facts.content_arrived.emit, item_id)
             blocks.insert(0, ThumbnailsBlock(here, self._thumbnail, self.facts.image_opened.emit, arrived))
         return blocks
 
     def _thumbnail(self, image: Image, size: QSize, then: Callable[[], None]) -> tuple[bool, QPixmap | None]:
         return (True, None) if isinstance(image.source, UrlSource) else self.thumbnails.get(image.source, size, then)
 
-    def code_host(self, item_id: str, key: str) -> CodeHost:
+    def code_callbacks(self, item_id: str, key: str) -> CodeCallbacks:
         """What a code block of an item talks to; whether its lines wrap is remembered under the key."""
 
         def remember(wraps: bool) -> None:  # noqa: FBT001  what the callback carries
             self.choices.set(item_id, key, value=wraps)
 
-        return CodeHost(
+        return CodeCallbacks(
             self.facts.code_copied.emit,
             partial(self.facts.changed.emit, item_id),
-            self.highlighter.colour,
+            self.highlighter.highlight,
             self.choices.get(item_id, key, default=False),
             remember,
             save=self.facts.save_requested.emit,
-            arrived=partial(self.facts.arrived.emit, item_id),
-            colouring_more=self.highlighter.colour_more,
-            later=self.highlighter.later,
+            on_arrived=partial(self.facts.content_arrived.emit, item_id),
+            highlight_more=self.highlighter.highlight_more,
+            run_later=self.highlighter.run_later,
         )

@@ -13,58 +13,58 @@ from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import CallState, ToolCallItem
 from desktop_agent.vocabulary.blocks import Image, Json, Outcome, Text, ToolResult
-from ui.look.visible_text import hidden_written, with_hidden_shown
-from ui.transcript.blocks.block import Action, Block
-from ui.transcript.blocks.buttons import Button, ButtonsBlock
+from ui.look.visible_text import replace_hidden, show_hidden
+from ui.transcript.blocks.block import Block, MenuAction
+from ui.transcript.blocks.buttons import Button, ButtonRowBlock
 from ui.transcript.blocks.code.code_block import CodeBlock
-from ui.transcript.blocks.code.host import CodeHost
-from ui.transcript.blocks.code.output import OutputBlock, TailBlock
-from ui.transcript.blocks.code.terminal import Terminal, shown, without_commands
-from ui.transcript.blocks.colouring.coloured import Word
-from ui.transcript.blocks.head_block import HeadBlock
+from ui.transcript.blocks.code.host import CodeCallbacks
+from ui.transcript.blocks.code.output import OutputBlock, OutputTailBlock
+from ui.transcript.blocks.code.terminal import Terminal, strip_commands, terminal_text
+from ui.transcript.blocks.colouring.coloured import StyledWord
+from ui.transcript.blocks.head_block import HeaderBlock
 from ui.transcript.blocks.text_block import TextBlock
-from ui.transcript.look import Look
-from ui.transcript.rows.cards.call_head import asks_the_person, head_of, one_line
-from ui.transcript.rows.cards.written_line import WrittenLine
-from ui.transcript.rows.row import SPOKEN, Row
-from ui.transcript.rows.stage import Seconds, Stage
+from ui.transcript.look import RenderStyle
+from ui.transcript.rows.cards.call_head import call_header, is_waiting_for_answer, one_line
+from ui.transcript.rows.cards.written_line import CallSummaryBlock
+from ui.transcript.rows.row import MAX_SPOKEN, Row
+from ui.transcript.rows.stage import RenderContext, SecondTimer
 
-_LONGEST_SHORT = 110
+_MAX_ARGUMENTS_LENGTH = 110
 _OUTPUT_LINES = 12
 _LIVE_LINES = 400
-_WIDEST = 400
+_MAX_TAIL_COLUMNS = 400
 """Characters of a line that is shown while the card is folded."""
 
-_AT_ONCE = 16_000
+_FED_AT_ONCE = 16_000
 """Characters of output that are read in one frame; of a flood, its end."""
 
-_LARGE = 200_000
+_LARGE_RESULT = 200_000
 """Characters of a result that are made ready in the worker."""
 
 _LARGE_JSON = 20_000
 """The same of what is still to be written as JSON, which takes longer."""
 
-_STARTS: WeakKeyDictionary[Seconds, dict[str, float]] = WeakKeyDictionary()
+_START_TIMES: WeakKeyDictionary[SecondTimer, dict[str, float]] = WeakKeyDictionary()
 """When calls that run were first seen to do so, by their ids: their rows are made anew with each zoom."""
 
 
 class ToolRow(Row):
     """Short at first; its head opens it. A call that waits for the person is open and offers Review."""
 
-    in_copies = False
+    is_copied = False
 
-    def __init__(self, item: ToolCallItem, stage: Stage) -> None:
+    def __init__(self, item: ToolCallItem, stage: RenderContext) -> None:
         super().__init__(item, stage)
         self._call = item
         self._terminal = Terminal()
-        self._fed = 0
-        self._live: tuple[int, OutputBlock | TailBlock] | None = None
+        self._fed_length = 0
+        self._live: tuple[int, OutputBlock | OutputTailBlock] | None = None
         self._since: float | None = None
         # Whether the worker makes a block of it, and whether that is because the person unfolded it.
-        self._waits = self._is_pressed = False
+        self._is_timing = self._is_pressed = False
         self._undo = partial(stage.facts.undo_requested.emit, item.id)
         self._redo = partial(stage.facts.redo_requested.emit, item.id)
-        px, gap = stage.look.px, stage.look.gap
+        px, gap = stage.style.px, stage.style.gap
         self.above, self.below = gap(6) + px(8), gap(6) + px(10)
         self.left = self.right = px(14)
 
@@ -81,71 +81,71 @@ class ToolRow(Row):
     @property
     def unfolded(self) -> bool:
         """Whether all is seen."""
-        return self.stage.choices.get(self.item.id, "unfolded", default=self._call.state is CallState.WAITING)
+        return self.render_context.choices.get(self.item.id, "unfolded", default=self._call.state is CallState.WAITING)
 
     def build(self) -> None:
         """Everything anew: a card is small."""
-        self._live, self._waits = None, False
-        self._watch_time()
-        head = head_of(self._call, self._since, unfolded=self.unfolded)
+        self._live, self._is_timing = None, False
+        self._start_timer()
+        head = call_header(self._call, self._since, unfolded=self.unfolded)
         act = self._undo if self._call.can_be_undone else self._redo
-        blocks: list[Block] = [HeadBlock(head, self._toggle, act)]
+        blocks: list[Block] = [HeaderBlock(head, self._toggle, act)]
         blocks += self._arguments()
         blocks += self._output()
         for index, block in enumerate(blocks):
-            if isinstance(block, OutputBlock | TailBlock) and not self._call.result:
+            if isinstance(block, OutputBlock | OutputTailBlock) and not self._call.result:
                 self._live = index, block
         result = self._call.result.content if self._call.result else ()
         pictures = [part for part in result if isinstance(part, Image)]
-        blocks += self.stage.image_blocks(pictures, self.item.id)
+        blocks += self.render_context.image_blocks(pictures, self.item.id)
         if self._call.state is CallState.WAITING and self._call.approval_id:
-            review = partial(self.stage.facts.approval_requested.emit, self._call.approval_id)
+            review = partial(self.render_context.facts.approval_requested.emit, self._call.approval_id)
             words = QCoreApplication.translate("Transcript", "Review")
-            blocks.append(ButtonsBlock([Button(words, review, primary=True)]))
+            blocks.append(ButtonRowBlock([Button(words, review, primary=True)]))
         for index, block in enumerate(blocks):
-            block.gap = self.stage.look.gap(2 if isinstance(block, TextBlock) else 8)
-            self.put(index, block)
+            block.gap = self.render_context.style.gap(2 if isinstance(block, TextBlock) else 8)
+            self.set_block(index, block)
 
     def refresh(self, what: str) -> int:
         """New output changes the block that shows it; anything else makes the card anew."""
         if what != "text" or self._live is None or self._call.state is not CallState.RUNNING:
             return super().refresh(what)
         index, block = self._live
-        block.show(*self._live_lines())
+        block.set_output(*self._live_lines())
         return self.block_top(index)
 
-    def _watch_time(self) -> None:
-        seconds = self.stage.seconds
-        starts = _STARTS.setdefault(seconds, {}) if seconds else dict[str, float]()
-        if self._call.state is not CallState.RUNNING or asks_the_person(self._call):
+    def _start_timer(self) -> None:
+        seconds = self.render_context.seconds
+        starts = _START_TIMES.setdefault(seconds, {}) if seconds else dict[str, float]()
+        if self._call.state is not CallState.RUNNING or is_waiting_for_answer(self._call):
             self._since = None
             starts.pop(self.item.id, None)
         elif self._since is None:
             self._since = starts.setdefault(self.item.id, monotonic())
             if seconds:
-                seconds.tell(self._on_second)
+                seconds.subscribe(self._on_second)
 
     def _on_second(self) -> bool:
         """Answers whether it wants to hear of the next one."""
         head = self.blocks[0] if self.blocks else None
-        if self._since is None or not isinstance(head, HeadBlock):
+        if self._since is None or not isinstance(head, HeaderBlock):
             return False
-        head.show(head_of(self._call, self._since, unfolded=self.unfolded))
-        if not head.laid:
-            self.stage.facts.arrived.emit(self.item.id)
+        head.set_header(call_header(self._call, self._since, unfolded=self.unfolded))
+        if not head.is_laid_out:
+            self.render_context.facts.content_arrived.emit(self.item.id)
         return True
 
-    def actions(self) -> Sequence[Action]:
+    def actions(self) -> Sequence[MenuAction]:
         """To undo it or to redo it, where that is possible."""
-        found: list[Action] = []
+        found: list[MenuAction] = []
         if self._call.can_be_undone:
-            found.append(Action(QCoreApplication.translate("Transcript", "Undo this call"), self._undo))
+            found.append(MenuAction(QCoreApplication.translate("Transcript", "Undo this call"), self._undo))
         if self._call.can_be_redone:
-            found.append(Action(QCoreApplication.translate("Transcript", "Redo this call"), self._redo))
+            found.append(MenuAction(QCoreApplication.translate("Transcript", "Redo this call"), self._redo))
         return found
 
     @property
-    def _ran_with(self) -> dict[str, object]:
+    def _effective_arguments(self) -> dict[str, object]:
         """As a person or a hook wrote them, where one did."""
         edited = self._call.effective_input
         return self._call.input if edited is None else edited
@@ -153,123 +153,127 @@ class ToolRow(Row):
     def _arguments(self) -> list[Block]:
         call = self._call
         if call.state is CallState.WRITING:
-            newest = with_hidden_shown(str(call.arguments)[-_LONGEST_SHORT:])
-            return [WrittenLine(newest)] if newest else []
-        given = self._ran_with
+            newest = show_hidden(str(call.arguments)[-_MAX_ARGUMENTS_LENGTH:])
+            return [CallSummaryBlock(newest)] if newest else []
+        given = self._effective_arguments
         if not self.unfolded:
-            short = _short(given)
+            short = _arguments_summary(given)
             if call.effective_input is not None and short:
                 short = QCoreApplication.translate("Transcript", "edited") + f" · {short}"
-            return [WrittenLine(short)] if short else []
+            return [CallSummaryBlock(short)] if short else []
         title = QCoreApplication.translate("Transcript", "arguments")
         if call.effective_input is not None:
             title = QCoreApplication.translate("Transcript", "arguments, edited")
         if not given:
             return []
-        make = partial(_arguments_block, given, self._host(title), title)
+        make = partial(_arguments_block, given, self._code_callbacks(title), title)
         if not _is_large(given):
             return [make()]
         words = QCoreApplication.translate("Transcript", "Preparing the arguments…")
-        return [self._large("arguments", given, make) or WrittenLine(words)]
+        return [self._large_block("arguments", given, make) or CallSummaryBlock(words)]
 
     def _output(self) -> list[Block]:
         """What a specialist did stays beside what it answered."""
         call = self._call
         if not (call.delegated and call.output.length and self.unfolded):
-            return self._newest()
+            return self._latest_output()
         title = QCoreApplication.translate("Transcript", "steps")
-        steps = OutputBlock(*self._live_lines(), self._host(title), title)
-        return [steps, *(self._newest() if call.result else ())]
+        steps = OutputBlock(*self._live_lines(), self._code_callbacks(title), title)
+        return [steps, *(self._latest_output() if call.result else ())]
 
-    def _newest(self) -> list[Block]:
+    def _latest_output(self) -> list[Block]:
         call = self._call
         if call.result is None:
             text, words = self._live_lines()
             title = QCoreApplication.translate("Transcript", "output")
             if not text.strip():
                 return []
-            return [OutputBlock(text, words, self._host(title), title) if self.unfolded else TailBlock(text, words)]
+            return [
+                OutputBlock(text, words, self._code_callbacks(title), title)
+                if self.unfolded
+                else OutputTailBlock(text, words)
+            ]
         if not self.unfolded and call.outcome is Outcome.SUCCEEDED:
             return []
         if _is_large_result(call.result):
             title = QCoreApplication.translate("Transcript", "result")
-            whole = partial(_whole_block, call.result, self._host(title), title)
+            whole = partial(_whole_block, call.result, self._code_callbacks(title), title)
             what, make = ("result", whole) if self.unfolded else ("tail", partial(_tail_block, call.result))
             words = QCoreApplication.translate("Transcript", "Preparing the result…")
-            return [self._large(what, call.result, make) or WrittenLine(words)]
-        text = _text_of(call.result).rstrip("\n")
+            return [self._large_block(what, call.result, make) or CallSummaryBlock(words)]
+        text = _result_text(call.result).rstrip("\n")
         if not text.strip():
             return []
-        return [self._result_block(text) if self.unfolded else TailBlock(*_tail(text))]
+        return [self._result_block(text) if self.unfolded else OutputTailBlock(*_last_lines(text))]
 
-    def _live_lines(self) -> tuple[str, list[list[Word]]]:
+    def _live_lines(self) -> tuple[str, list[list[StyledWord]]]:
         """The last lines of what came so far."""
         output = str(self._call.output)
-        self._terminal.feed(output[max(self._fed, len(output) - _AT_ONCE) :])
-        self._fed = len(output)
+        self._terminal.feed(output[max(self._fed_length, len(output) - _FED_AT_ONCE) :])
+        self._fed_length = len(output)
         if self.unfolded:
-            return self._terminal.last(_LIVE_LINES)
-        return _narrow(*self._terminal.last(_OUTPUT_LINES))
+            return self._terminal.last_lines(_LIVE_LINES)
+        return _cut_lines(*self._terminal.last_lines(_OUTPUT_LINES))
 
-    def _large(self, what: str, source: object, make: Callable[[], Block]) -> Block | None:
+    def _large_block(self, what: str, source: object, make: Callable[[], Block]) -> Block | None:
         """A block that the worker makes; None until then."""
-        found = self.stage.large_block(self.item.id, what, source, make, self._large_made)
-        self._waits |= found is None
+        found = self.render_context.large_block(self.item.id, what, source, make, self._on_large_block)
+        self._is_timing |= found is None
         return found
 
-    def _large_made(self) -> None:
+    def _on_large_block(self) -> None:
         was_pressed = self._is_pressed
         self.refresh("state")
-        self._is_pressed = was_pressed and self._waits
+        self._is_pressed = was_pressed and self._is_timing
         # What the person pressed stays under the pointer, however late it unfolds.
-        tell = self.stage.facts.changed if was_pressed else self.stage.facts.arrived
+        tell = self.render_context.facts.changed if was_pressed else self.render_context.facts.content_arrived
         tell.emit(self.item.id)
 
     def _result_block(self, text: str) -> OutputBlock:
         """All of it; a long one gets its colours, and what its program wrote over, a moment later."""
         title = QCoreApplication.translate("Transcript", "result")
-        if len(text) <= _AT_ONCE:
-            return OutputBlock(*shown(text), self._host(title), title)
-        block = OutputBlock(without_commands(text), [], self._host(title), title)
+        if len(text) <= _FED_AT_ONCE:
+            return OutputBlock(*terminal_text(text), self._code_callbacks(title), title)
+        block = OutputBlock(strip_commands(text), [], self._code_callbacks(title), title)
 
-        def arrived(found: tuple[str, list[list[Word]]]) -> None:
-            block.show(*found)
-            if not block.laid:
-                self.stage.facts.arrived.emit(self.item.id)
+        def arrived(found: tuple[str, list[list[StyledWord]]]) -> None:
+            block.set_output(*found)
+            if not block.is_laid_out:
+                self.render_context.facts.content_arrived.emit(self.item.id)
 
-        self.stage.highlighter.elsewhere(("terminal", text), partial(shown, text), arrived)
+        self.render_context.highlighter.elsewhere(("terminal", text), partial(terminal_text, text), arrived)
         return block
 
-    def _host(self, title: str) -> CodeHost:
-        return self.stage.code_host(self.item.id, f"wrap {title}")
+    def _code_callbacks(self, title: str) -> CodeCallbacks:
+        return self.render_context.code_callbacks(self.item.id, f"wrap {title}")
 
     def _toggle(self) -> None:
-        self.stage.choices.set(self.item.id, "unfolded", value=not self.unfolded)
+        self.render_context.choices.set(self.item.id, "unfolded", value=not self.unfolded)
         self.refresh("state")
-        self._is_pressed = self._waits
-        self.stage.facts.changed.emit(self.item.id)
+        self._is_pressed = self._is_timing
+        self.render_context.facts.changed.emit(self.item.id)
 
-    def paint_frame(self, painter: QPainter, look: Look) -> None:
+    def paint_frame(self, painter: QPainter, look: RenderStyle) -> None:
         """The card."""
         px, gap = look.px, look.gap
         box = QRectF(0.5, gap(6) + 0.5, self.width - 1, self.height - 2 * gap(6) - 1)
-        waits = self._call.state is CallState.WAITING or asks_the_person(self._call)
+        waits = self._call.state is CallState.WAITING or is_waiting_for_answer(self._call)
         painter.setPen(look.color("warning" if waits else "border"))
         painter.setBrush(look.color("surface"))
         painter.drawRoundedRect(box, px(10), px(10))
 
-    def spoken(self) -> str:
+    def spoken_text(self) -> str:
         """Name, state, arguments and result: the beginning of it, when it is long."""
-        head = head_of(self._call, self._since, unfolded=self.unfolded)
-        result = _text_of(self._call.result, SPOKEN) if self._call.result else ""
-        given = _short(self._ran_with)
+        head = call_header(self._call, self._since, unfolded=self.unfolded)
+        result = _result_text(self._call.result, MAX_SPOKEN) if self._call.result else ""
+        given = _arguments_summary(self._effective_arguments)
         if self._call.effective_input is not None and given:
             given = QCoreApplication.translate("Transcript", "arguments, edited") + f": {given}"
         parts = [f"{head.title}, {head.state}", given, result]
         return "\n".join(part for part in parts if part)
 
 
-def _text_of(result: ToolResult, most: int | None = None) -> str:
+def _result_text(result: ToolResult, most: int | None = None) -> str:
     """What a result says, or its beginning."""
     parts: list[str] = []
     for part in result.content:
@@ -296,7 +300,7 @@ def _json(value: object, most: int | None = None, *, indent: int | None = None) 
 
 def _is_large_result(result: ToolResult) -> bool:
     texts = sum(len(part.text) for part in result.content if isinstance(part, Text))
-    return texts > _LARGE or any(_is_large(part.value) for part in result.content if isinstance(part, Json))
+    return texts > _LARGE_RESULT or any(_is_large(part.value) for part in result.content if isinstance(part, Json))
 
 
 def _is_large(value: object) -> bool:
@@ -317,41 +321,41 @@ def _is_large(value: object) -> bool:
     return room <= 0
 
 
-def _arguments_block(given: dict[str, object], host: CodeHost, title: str) -> Block:
+def _arguments_block(given: dict[str, object], host: CodeCallbacks, title: str) -> Block:
     return CodeBlock(_as_json(given), "json", host, title=title)
 
 
-def _whole_block(result: ToolResult, host: CodeHost, title: str) -> Block:
-    return OutputBlock(*shown(_text_of(result).rstrip("\n")), host, title)
+def _whole_block(result: ToolResult, host: CodeCallbacks, title: str) -> Block:
+    return OutputBlock(*terminal_text(_result_text(result).rstrip("\n")), host, title)
 
 
 def _tail_block(result: ToolResult) -> Block:
-    return TailBlock(*_tail(_text_of(result).rstrip("\n")))
+    return OutputTailBlock(*_last_lines(_result_text(result).rstrip("\n")))
 
 
-def _tail(text: str) -> tuple[str, list[list[Word]]]:
+def _last_lines(text: str) -> tuple[str, list[list[StyledWord]]]:
     """The last lines of a whole output."""
     terminal = Terminal()
-    terminal.feed(text[-_AT_ONCE:])
-    return _narrow(*terminal.last(_OUTPUT_LINES))
+    terminal.feed(text[-_FED_AT_ONCE:])
+    return _cut_lines(*terminal.last_lines(_OUTPUT_LINES))
 
 
-def _narrow(text: str, words: list[list[Word]]) -> tuple[str, list[list[Word]]]:
-    return "\n".join(line[:_WIDEST] for line in text.split("\n")), words
+def _cut_lines(text: str, words: list[list[StyledWord]]) -> tuple[str, list[list[StyledWord]]]:
+    return "\n".join(line[:_MAX_TAIL_COLUMNS] for line in text.split("\n")), words
 
 
-def _short(arguments: dict[str, object]) -> str:
+def _arguments_summary(arguments: dict[str, object]) -> str:
     """One line: the values that tell most, cut when long."""
-    most = _LONGEST_SHORT * 3
+    most = _MAX_ARGUMENTS_LENGTH * 3
     parts = [
         f"{name}: {value[:most] if isinstance(value, str) else _json(value, most)}"
         for name, value in islice(arguments.items(), most)
     ]
-    line = " ".join(with_hidden_shown(" · ".join(parts)[:most]).split())
-    return line if len(line) <= _LONGEST_SHORT else line[: _LONGEST_SHORT - 1] + "…"
+    line = " ".join(show_hidden(" · ".join(parts)[:most]).split())
+    return line if len(line) <= _MAX_ARGUMENTS_LENGTH else line[: _MAX_ARGUMENTS_LENGTH - 1] + "…"
 
 
 def _as_json(arguments: dict[str, object]) -> str:
     """Pretty, with hidden characters as escapes: what is copied from it is still the arguments."""
     plain = json.dumps(arguments, ensure_ascii=False, indent=2)
-    return hidden_written(plain, lambda character: json.dumps(character)[1:-1])
+    return replace_hidden(plain, lambda character: json.dumps(character)[1:-1])

@@ -8,15 +8,15 @@ from desktop_agent.conversation.items import UnknownItem
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.text_block import SMALL, TextBlock
 from ui.transcript.markdown.inline import Line
-from ui.transcript.rows.markdown_body import code_host
+from ui.transcript.rows.markdown_body import code_callbacks
 from ui.transcript.rows.row import Row
-from ui.transcript.rows.stage import Stage
+from ui.transcript.rows.stage import RenderContext
 
 
 class UnknownRow(Row):
     """A sentence and the raw content."""
 
-    def __init__(self, item: UnknownItem, stage: Stage) -> None:
+    def __init__(self, item: UnknownItem, stage: RenderContext) -> None:
         super().__init__(item, stage)
         self._unknown = item
 
@@ -27,12 +27,12 @@ class UnknownRow(Row):
 
     def build(self) -> None:
         """Raw content as JSON."""
-        stage = self.stage
+        stage = self.render_context
         text = json.dumps(self._unknown.raw, ensure_ascii=False, indent=2, default=str)
-        code = CodeBlock(text, "json", code_host(self, "wrap"))
-        code.gap = stage.look.px(6)
+        code = CodeBlock(text, "json", code_callbacks(self, "wrap"))
+        code.gap = stage.style.px(6)
         words = QCoreApplication.translate(
             "Transcript", "This version does not know this content. It is kept as it came."
         )
-        self.put(0, TextBlock(Line(words), SMALL, "muted"))
-        self.put(1, code)
+        self.set_block(0, TextBlock(Line(words), SMALL, "muted"))
+        self.set_block(1, code)

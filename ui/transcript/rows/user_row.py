@@ -9,17 +9,17 @@ from PySide6.QtCore import QCoreApplication, QRect, Qt
 from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import UserItem
-from desktop_agent.vocabulary.text.hidden_characters import deceptive
-from ui.transcript.blocks.block import Action
+from desktop_agent.vocabulary.text.hidden_characters import find_deceptive
+from ui.transcript.blocks.block import MenuAction
 from ui.transcript.blocks.text_block import TextBlock
-from ui.transcript.copying.passage import Extract
-from ui.transcript.look import Look
+from ui.transcript.copying.passage import CopyExtract
+from ui.transcript.look import RenderStyle
 from ui.transcript.markdown.inline import LINE_BREAK, Line
-from ui.transcript.markdown.inline.spelling import spelled_out
-from ui.transcript.markdown.pieces import pieces
-from ui.transcript.markdown.stream import leaves_of
+from ui.transcript.markdown.inline.spelling import spell_out_hidden
+from ui.transcript.markdown.pieces import split_long_text
+from ui.transcript.markdown.stream import parse_leaves
 from ui.transcript.rows.row import Row
-from ui.transcript.rows.stage import Stage
+from ui.transcript.rows.stage import RenderContext
 
 _FENCE = re.compile(r"(?m)^\s*(?:```|~~~|\$\$)")
 
@@ -27,13 +27,13 @@ _FENCE = re.compile(r"(?m)^\s*(?:```|~~~|\$\$)")
 class UserRow(Row):
     """Text as it was typed, and the pictures that came with it."""
 
-    def __init__(self, item: UserItem, stage: Stage) -> None:
+    def __init__(self, item: UserItem, stage: RenderContext) -> None:
         super().__init__(item, stage)
         self._said = item
-        px = stage.look.px
+        px = stage.style.px
         # As much beside pictures as above them.
         self._pad, self._over = (px(10), px(10)) if item.images else (px(14), px(9))
-        self.above, self.below = stage.look.gap(16) + self._over, stage.look.gap(10) + self._over
+        self.above, self.below = stage.style.gap(16) + self._over, stage.style.gap(10) + self._over
         # What stands for the pictures in copies.
         self._pictures: list[str] = []
 
@@ -44,44 +44,44 @@ class UserRow(Row):
 
     def build(self) -> None:
         """Pictures first, as they are above the text in most messengers."""
-        blocks = self.stage.image_blocks(self._said.images, self.item.id)
+        blocks = self.render_context.image_blocks(self._said.images, self.item.id)
         pictures = len(blocks)
         self._pictures = [block.plain() for block in blocks]
         for block in blocks[1:]:
-            block.gap = self.stage.look.px(8)
+            block.gap = self.render_context.style.px(8)
         # Long text is several blocks, so that only what is seen of it is laid out.
         text = self._said.text.replace("\r\n", "\n").replace("\r", "\n")
-        for joint, piece in pieces(text) if text else ():
-            block = TextBlock(_shown(piece))
-            block.joint = joint
-            block.gap = self.stage.look.px(8) if len(blocks) == pictures and blocks else 0
+        for joint, piece in split_long_text(text) if text else ():
+            block = TextBlock(_displayed_line(piece))
+            block.separator = joint
+            block.gap = self.render_context.style.px(8) if len(blocks) == pictures and blocks else 0
             blocks.append(block)
         for index, block in enumerate(blocks):
-            self.put(index, block)
+            self.set_block(index, block)
 
-    def actions(self) -> Sequence[Action]:
+    def actions(self) -> Sequence[MenuAction]:
         """To undo what was changed from here on."""
         words = QCoreApplication.translate("Transcript", "Undo all changes since this message…")
-        return (Action(words, partial(self.stage.facts.undo_since_requested.emit, self.item.id)),)
+        return (MenuAction(words, partial(self.render_context.facts.undo_since_requested.emit, self.item.id)),)
 
-    def place(self, width: int) -> None:
+    def set_width(self, width: int) -> None:
         """At most four fifths of the column, and no wider than the text: short messages get short bubbles."""
         if width == self.width:
             return
-        super().place(width)
+        super().set_width(width)
         self.right = self._pad
         most = int(width * 0.8)
         self.left = width - most + self._pad
         if len(self.blocks) <= 3:
-            look = self.stage.look
+            look = self.render_context.style
             for block in self.blocks:
-                block.lay(self.room(block), look)
+                block.layout(self.block_width(block), look)
             wanted = max((block.natural_width() for block in self.blocks), default=0)
             self.left = width - min(most - 2 * self._pad, max(wanted, look.px(12))) - self._pad
         for block in self.blocks:
             block.forget()
 
-    def paint_frame(self, painter: QPainter, look: Look) -> None:
+    def paint_frame(self, painter: QPainter, look: RenderStyle) -> None:
         """The bubble."""
         px = look.px
         box = QRect(self.left - self._pad, self.above - self._over, self.width - self.left + self._pad, 0)
@@ -90,25 +90,27 @@ class UserRow(Row):
         painter.setBrush(look.color("user_bubble"))
         painter.drawRoundedRect(box, px(14), px(14))
 
-    def extracts(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> Iterator[Extract]:
+    def extracts(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> Iterator[CopyExtract]:
         """Markdown as it was typed, unless code in it has no end: what follows would be code too."""
         for each in super().extracts(start, end):
-            is_typed = each.text not in self._pictures and (not _FENCE.search(each.text) or _ends(each.text))
+            is_typed = each.text not in self._pictures and (
+                not _FENCE.search(each.text) or _has_closed_blocks(each.text)
+            )
             yield replace(each, markdown=replace(each.markdown, text=each.text)) if is_typed else each
 
     def source(self) -> str:
         """The pictures, and the text as it was typed."""
-        pictures = [block.markdown() for block in self.stage.image_blocks(self._said.images, self.item.id)]
+        pictures = [block.markdown() for block in self.render_context.image_blocks(self._said.images, self.item.id)]
         return "\n\n".join([*pictures, *([self._said.text] if self._said.text else [])])
 
 
-def _shown(text: str) -> Line:
+def _displayed_line(text: str) -> Line:
     """As it was typed, with what hides something written out."""
-    line, hidden = Line(text.replace("\n", LINE_BREAK)), list(deceptive(text))
-    return spelled_out(line, hidden) if hidden else line
+    line, hidden = Line(text.replace("\n", LINE_BREAK)), list(find_deceptive(text))
+    return spell_out_hidden(line, hidden) if hidden else line
 
 
-def _ends(text: str) -> bool:
+def _has_closed_blocks(text: str) -> bool:
     """Whether a paragraph below is read as one."""
-    last = leaves_of(f"{text}\n\nword")[0][-1]
+    last = parse_leaves(f"{text}\n\nword")[0][-1]
     return (last.kind, last.text) == ("paragraph", "word")

@@ -4,10 +4,10 @@ from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
-from ui.transcript.look import Look
+from ui.transcript.look import RenderStyle
 
 
-def paint_hint(viewport: QWidget, look: Look) -> None:
+def paint_empty_hint(viewport: QWidget, look: RenderStyle) -> None:
     """A friendly line and what to do, in the middle."""
     painter = QPainter(viewport)
     box = viewport.rect().adjusted(look.px(24), 0, -look.px(24), 0)

@@ -4,28 +4,30 @@ from difflib import SequenceMatcher
 from itertools import takewhile
 
 from ui.transcript.blocks.code.code_block import CodeBlock
-from ui.transcript.markdown.inline import cut, units
+from ui.transcript.markdown.inline import slice_utf16, utf16_length
 from ui.transcript.rows.row import Row
 from ui.transcript.surface.row_store import RowStore
-from ui.transcript.surface.selection import LAST, Place, Selection
+from ui.transcript.surface.selection import LAST_OFFSET, Selection, TextPosition
 
-_COMPARED = 400
+_COMPARED_LENGTH = 400
 """Characters behind the first difference: so much text never changes at once while it is written."""
 
 
-class KeptSelection:
+class SelectionTracker:
     """Made before a row changes; `put_back` when it has."""
 
     def __init__(self, selection: Selection, rows: RowStore, index: int) -> None:
         self._selection = selection
         self._index = index
-        row = rows.known(index)
+        row = rows.existing_row(index)
         is_there = row is not None and row.blocks and not selection.is_empty
         places = [each for each in (selection.start, selection.end) if each.row == index] if is_there else []
         self._row = row if places else None
         if row is None or not places:
             return
-        selection.set(*(_exact(each, row) if each.row == index else each for each in (selection.start, selection.end)))
+        selection.set(
+            *(_exact_position(each, row) if each.row == index else each for each in (selection.start, selection.end))
+        )
         lowest = min(each.block for each in (selection.start, selection.end) if each.row == index)
         # What is closed keeps its places. Without that knowledge the block before is enough to find them again.
         self._first = max(getattr(row, "closed", 0), min(lowest, len(row.blocks) - 1) - 1)
@@ -33,7 +35,7 @@ class KeptSelection:
         self._code = {at for at, block in enumerate(row.blocks) if at >= self._first and isinstance(block, CodeBlock)}
         self._before = _texts(row, self._first, self._code)
 
-    def put_back(self) -> None:
+    def restore(self) -> None:
         """Select the same text again."""
         row = self._row
         if row is None:
@@ -42,36 +44,40 @@ class KeptSelection:
         if after[: len(self._before)] == self._before:
             return
         moved = (
-            self._moved(each, after) if each.row == self._index else each
+            self._moved_position(each, after) if each.row == self._index else each
             for each in (self._selection.start, self._selection.end)
         )
         self._selection.set(*moved)
 
-    def _moved(self, place: Place, after: list[str]) -> Place:
+    def _moved_position(self, place: TextPosition, after: list[str]) -> TextPosition:
         at = place.block - self._first
         if at < 0:
             return place
         if self._before[: at + 1] == after[: at + 1]:
             return place
         if not after:
-            return Place(self._index, max(0, self._first - 1), 0)
+            return TextPosition(self._index, max(0, self._first - 1), 0)
         before = self._before[at] if at < len(self._before) else ""
-        offset = sum(len(text) + 1 for text in self._before[:at]) + len(cut(before, 0, place.offset))
-        return self._place(_moved(offset, "\n".join(self._before), "\n".join(after)), after)
+        offset = sum(len(text) + 1 for text in self._before[:at]) + len(slice_utf16(before, 0, place.offset))
+        return self._position_of(_moved_offset(offset, "\n".join(self._before), "\n".join(after)), after)
 
-    def _place(self, offset: int, texts: list[str]) -> Place:
+    def _position_of(self, offset: int, texts: list[str]) -> TextPosition:
         for number, text in enumerate(texts):
             if offset <= len(text):
-                return Place(self._index, self._first + number, units(text[:offset]))
+                return TextPosition(self._index, self._first + number, utf16_length(text[:offset]))
             offset -= len(text) + 1
-        return Place(self._index, self._first + len(texts) - 1, units(texts[-1]))
+        return TextPosition(self._index, self._first + len(texts) - 1, utf16_length(texts[-1]))
 
 
-def _exact(place: Place, row: Row) -> Place:
+def _exact_position(place: TextPosition, row: Row) -> TextPosition:
     """The end of a block as the number it is now: what comes behind it was not selected."""
     if place.block >= len(row.blocks):
-        place = Place(place.row, len(row.blocks) - 1, LAST)
-    return Place(place.row, place.block, units(row.blocks[place.block].plain())) if place.offset >= LAST else place
+        place = TextPosition(place.row, len(row.blocks) - 1, LAST_OFFSET)
+    return (
+        TextPosition(place.row, place.block, utf16_length(row.blocks[place.block].plain()))
+        if place.offset >= LAST_OFFSET
+        else place
+    )
 
 
 def _texts(row: Row, first: int, code: set[int]) -> list[str]:
@@ -82,12 +88,12 @@ def _texts(row: Row, first: int, code: set[int]) -> list[str]:
     ]
 
 
-def _moved(offset: int, before: str, after: str) -> int:
+def _moved_offset(offset: int, before: str, after: str) -> int:
     """Where the character at an offset is now."""
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
     if offset <= same:
         return offset
-    old, new = before[same : same + _COMPARED], after[same : same + _COMPARED]
+    old, new = before[same : same + _COMPARED_LENGTH], after[same : same + _COMPARED_LENGTH]
     found = same
     for match in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
         if same + match.a >= offset and match.a:

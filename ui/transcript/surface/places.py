@@ -5,50 +5,52 @@ from collections.abc import Iterator
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QPainter
 
-from ui.transcript.blocks.buttons import focus_ring
-from ui.transcript.rows.row import Row, Selection, span_in
-from ui.transcript.surface.screen import Screen
+from ui.transcript.blocks.buttons import paint_focus_ring
+from ui.transcript.rows.row import Row, RowSelection, selected_range
+from ui.transcript.surface.screen import RowViewport
 from ui.transcript.surface.scroller import Scroller
-from ui.transcript.surface.stops import place_of
+from ui.transcript.surface.stops import link_selection
 
-_ROUNDS = 4
+_MAX_ROUNDS = 4
 """Heights on the way are guessed until they are seen: after this many looks the place stands still."""
 
 
-def boxes_in(row: Row, selection: Selection) -> Iterator[QRectF]:
+def text_boxes(row: Row, selection: RowSelection) -> Iterator[QRectF]:
     """What a part of a row covers, in its coordinates; blocks that are not laid out are left out."""
     for index in range(selection[0][0], min(selection[1][0] + 1, len(row.blocks))):
-        span = span_in(selection, index)
+        span = selected_range(selection, index)
         block = row.blocks[index]
-        if span and block.laid:
+        if span and block.is_laid_out:
             where = QRectF(row.block_box(index))
             whole = QRectF(0, 0, where.width(), where.height())
             for box in block.boxes(*span) or [whole]:
                 yield box.translated(where.topLeft())
 
 
-def box_of(screen: Screen, index: int, selection: Selection) -> QRectF | None:
+def text_box(screen: RowViewport, index: int, selection: RowSelection) -> QRectF | None:
     """The first box of a part of a row, in the viewport; the row's upper edge where the block is not there."""
     rows = screen.rows
     row = rows.row(index)
     block = selection[0][0]
-    if block < len(row.blocks) and not row.blocks[block].laid:
+    if block < len(row.blocks) and not row.blocks[block].is_laid_out:
         row.settle_block(block)
-    box = next(boxes_in(row, selection), QRectF(0, 0, row.width, rows.stage.look.line))
+    box = next(text_boxes(row, selection), QRectF(0, 0, row.width, rows.render_context.style.line))
     corner = screen.row_box(index).topLeft()
     return box.translated(corner)
 
 
-def show_place(screen: Screen, scroller: Scroller, index: int, selection: Selection, *, calmly: bool = False) -> None:
+def scroll_to_text(
+    screen: RowViewport, scroller: Scroller, index: int, selection: RowSelection, *, calmly: bool = False
+) -> None:
     """Scroll until a part of a row is seen: a third below the upper edge, or `calmly` just inside the nearer edge."""
-    for _ in range(_ROUNDS):
-        _show_sideways(screen, index, selection)
-        box = box_of(screen, index, selection)
+    for _ in range(_MAX_ROUNDS):
+        _scroll_horizontally_to(screen, index, selection)
+        box = text_box(screen, index, selection)
         scroller.row_arrived(index)
-        box = box_of(screen, index, selection)
+        box = text_box(screen, index, selection)
         if box is None:
             return
-        line, view = screen.rows.stage.look.line, screen.rows.view
+        line, view = screen.rows.render_context.style.line, screen.rows.view
         edge = min(line, view // 4) if calmly else min(2 * line, view // 4)
         if edge <= box.top() and box.bottom() <= view - edge:
             return
@@ -61,38 +63,40 @@ def show_place(screen: Screen, scroller: Scroller, index: int, selection: Select
             return
 
 
-def _show_sideways(screen: Screen, index: int, selection: Selection) -> None:
+def _scroll_horizontally_to(screen: RowViewport, index: int, selection: RowSelection) -> None:
     """Inside of a block that is wider than its column."""
     row, block = screen.rows.row(index), selection[0][0]
-    if block >= len(row.blocks) or not row.blocks[block].laid:
+    if block >= len(row.blocks) or not row.blocks[block].is_laid_out:
         return
-    span, width = span_in(selection, block), row.block_box(block).width()
+    span, width = selected_range(selection, block), row.block_box(block).width()
     box = next(iter(row.blocks[block].boxes(*span)), None) if span else None
-    pad = screen.rows.stage.look.px(28)
+    pad = screen.rows.render_context.style.px(28)
     if box is None:
         return
     if box.right() > width - pad:
-        moved = row.blocks[block].scroll_sideways(round(box.right() - width + 2 * pad))
+        moved = row.blocks[block].scroll_horizontally(round(box.right() - width + 2 * pad))
     elif box.left() < 0:
-        moved = row.blocks[block].scroll_sideways(round(box.left() - 2 * pad))
+        moved = row.blocks[block].scroll_horizontally(round(box.left() - 2 * pad))
     else:
         return
     if moved:
         screen.repaint_row(index)
 
 
-def paint_link_focus(painter: QPainter, screen: Screen) -> None:
+def paint_link_focus(painter: QPainter, screen: RowViewport) -> None:
     """The ring around a link that has the keyboard; buttons draw their own."""
     index, key = screen.focused
-    row = screen.rows.known(index) if key else None
-    place = place_of(row, key) if row else None
+    row = screen.rows.existing_row(index) if key else None
+    place = link_selection(row, key) if row else None
     if row and place:
         corner = screen.row_box(index).topLeft()
-        for box in boxes_in(row, place):
-            focus_ring(painter, screen.rows.stage.look, box.translated(corner).toAlignedRect().adjusted(-4, -2, 4, 2))
+        for box in text_boxes(row, place):
+            paint_focus_ring(
+                painter, screen.rows.render_context.style, box.translated(corner).toAlignedRect().adjusted(-4, -2, 4, 2)
+            )
 
 
-def row_in_hand(screen: Screen) -> int:
+def current_row(screen: RowViewport) -> int:
     """The row that has the keyboard, or the last one that is seen; -1 where there is none."""
     rows = screen.rows
     if 0 <= screen.focused[0] < len(rows):

@@ -5,17 +5,17 @@ from time import perf_counter
 from ui.transcript.surface.row_list import RowList
 
 
-def prepare(rows: RowList, until: float) -> bool:
+def prefetch_rows(rows: RowList, until: float) -> bool:
     """Make and lay out rows one screen above and below until the clock says so; answers whether there were any."""
     has_worked = False
-    while _prepare_one(rows, until):
+    while _prefetch_row(rows, until):
         has_worked = True
         if perf_counter() > until:
             break
     return has_worked
 
 
-def _prepare_one(rows: RowList, until: float) -> bool:
+def _prefetch_row(rows: RowList, until: float) -> bool:
     """The next row: those above first, since most look back."""
     last = min(len(rows), len(rows.transcript)) - 1
     if last < 0:
@@ -24,31 +24,31 @@ def _prepare_one(rows: RowList, until: float) -> bool:
     above, below = top - rows.view, top + 2 * rows.view
     shown = min(rows.row_at(top), last)
     for index in (*range(shown, rows.row_at(above) - 1, -1), *range(shown + 1, min(rows.row_at(below), last) + 1)):
-        row = rows.known(index)
+        row = rows.existing_row(index)
         if row is None:
             rows.row(index)
             return True
         y = rows.row_top(index)
-        if row.lay_ahead(above - y, below - y, until):
+        if row.layout_ahead(above - y, below - y, until):
             rows.measured(index)
             return True
     return False
 
 
-def lay_in_view(rows: RowList, until: float) -> None:
+def layout_in_view(rows: RowList, until: float) -> None:
     """Lay out what was read on the screen until the clock says so, one block at least; all, when there is time."""
-    rows.is_laid = _is_laid_in_view(rows, until)
-    if rows.is_laid:
+    rows.is_view_laid_out = _is_view_laid_out(rows, until)
+    if rows.is_view_laid_out:
         rows.settle(0)
 
 
-def _is_laid_in_view(rows: RowList, until: float) -> bool:
+def _is_view_laid_out(rows: RowList, until: float) -> bool:
     # What is laid out is mostly less high than was guessed, and more comes into sight.
     has_laid = True
     while has_laid:
         has_laid, top = False, rows.top
         for index, row, y in list(rows.between(top, top + rows.view)):
-            has_laid |= row.lay_ahead(top - y, top + rows.view - y, until)
+            has_laid |= row.layout_ahead(top - y, top + rows.view - y, until)
             rows.measured(index)
             if has_laid and perf_counter() > until:
                 return False

@@ -5,25 +5,25 @@ from collections.abc import Iterable, Sequence
 from PySide6.QtCore import QPoint
 
 from ui.transcript.rows.answer_row import AnswerRow
-from ui.transcript.rows.stage import Stage
+from ui.transcript.rows.stage import RenderContext
 from ui.transcript.rows.thinking_row import ThinkingRow
 from ui.transcript.surface.row_list import RowList
-from ui.transcript.surface.screen import Screen
-from ui.transcript.surface.selection import Place
+from ui.transcript.surface.screen import RowViewport
+from ui.transcript.surface.selection import TextPosition
 
-_ROUNDS = 4
+_MAX_ROUNDS = 4
 """Heights on the way are guessed until they are seen: after this many looks the place stands still."""
 
 
-class KeptRows(RowList):
+class RestyledRowList(RowList):
     """Rows of which some outlast another look, with everything that was read of them."""
 
-    def use(self, stage: Stage, width: int, kept: Iterable[int]) -> None:
+    def set_render_context(self, stage: RenderContext, width: int, kept: Iterable[int]) -> None:
         """The stage has another look: rows are made anew when they are seen, but for answers among the `kept` ones.
 
         Whoever remembers a place in one of those goes on with it.
         """
-        rows = {index: row for index in kept if isinstance(row := self.known(index), AnswerRow | ThinkingRow)}
+        rows = {index: row for index in kept if isinstance(row := self.existing_row(index), AnswerRow | ThinkingRow)}
         for row in rows.values():
             row.restyle(width)
         self.restyle(stage)
@@ -32,24 +32,24 @@ class KeptRows(RowList):
             self.measured(index)
 
 
-class ReadingPlace:
+class ReadingPosition:
     """`take` it before, and `put_back` after.
 
     The line at the upper edge stands where it stood, to the pixel.
     """
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: RowViewport) -> None:
         self._screen = screen
-        self._place = Place()
+        self._place = TextPosition()
         self._share = 0.0
         self._y = 0.0
         # As long as nothing moves, several changes in a row keep one place: else each would lose part of a line.
-        self._stands: tuple[object, int] | None = None
+        self._is_saved: tuple[object, int] | None = None
 
-    def take(self) -> None:
+    def save(self) -> None:
         """Remember what stands at the upper edge."""
         screen, rows = self._screen, self._screen.rows
-        if not len(rows) or rows.following or self._stands == (rows, rows.top):
+        if not len(rows) or rows.following or self._is_saved == (rows, rows.top):
             return
         rows.settle()
         self._place = screen.place_at(QPoint(screen.column, 0))
@@ -58,45 +58,45 @@ class ReadingPlace:
         # What has no lines is as much above the edge as it was.
         above = -box.top() - screen.row_box(self._place.row).top()
         self._share = max(0.0, min(1.0, above / max(1, box.height())))
-        self._y = self._now()
+        self._y = self._current_y()
 
-    def put_back(self) -> None:
+    def restore(self) -> None:
         """Bring it there again."""
         rows = self._screen.rows
-        self._stands = None
+        self._is_saved = None
         if not len(rows) or rows.following:
             return
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             rows.row(self._place.row).settle_block(self._place.block)
             rows.measured(self._place.row)
-            before, moved = rows.top, round(self._now() - self._y)
+            before, moved = rows.top, round(self._current_y() - self._y)
             if moved:
                 rows.jump_to(before + moved)
             if rows.top == before:
                 break
-        self._stands = rows, rows.top
+        self._is_saved = rows, rows.top
 
-    def use(self, stage: Stage, width: int, also: Sequence[int] = ()) -> None:
+    def restyle(self, stage: RenderContext, width: int, also: Sequence[int] = ()) -> None:
         """The stage has another look: rows that hold it, the selection or the keyboard, and those in `also`, last."""
-        rows, kept = self._screen.rows, self._of_interest(also)
-        if isinstance(rows, KeptRows):
-            rows.use(stage, width, kept)
+        rows, kept = self._screen.rows, self._rows_to_keep(also)
+        if isinstance(rows, RestyledRowList):
+            rows.set_render_context(stage, width, kept)
 
-    def _of_interest(self, also: Sequence[int]) -> set[int]:
+    def _rows_to_keep(self, also: Sequence[int]) -> set[int]:
         rows, selection = self._screen.rows, self._screen.selection
         wanted = [self._screen.focused[0], *also]
         if not selection.is_empty:
             wanted += [selection.start.row, selection.end.row]
         if not rows.following:
             wanted.append(rows.row_at(rows.top))
-        return {index for index in wanted if 0 <= index < len(rows) and rows.known(index)}
+        return {index for index in wanted if 0 <= index < len(rows) and rows.existing_row(index)}
 
-    def _now(self) -> float:
+    def _current_y(self) -> float:
         """The y of the place in the viewport."""
         row, block = self._screen.rows.row(self._place.row), self._place.block
         top = self._screen.row_box(self._place.row).top()
         if block >= len(row.blocks):
             return top
         box = row.block_box(block)
-        inside = row.blocks[block].caret_at(self._place.offset) if row.blocks[block].laid else None
+        inside = row.blocks[block].caret_rect_at(self._place.offset) if row.blocks[block].is_laid_out else None
         return top + box.top() + (inside.top() if inside else self._share * box.height())

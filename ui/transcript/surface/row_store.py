@@ -6,31 +6,31 @@ from functools import partial
 
 from desktop_agent.conversation.transcript import Transcript
 from ui.transcript.geometry import Heights
-from ui.transcript.rows.body.replacing import Replacement
-from ui.transcript.rows.chooser import row_for
+from ui.transcript.rows.body.replacing import BlockReplacement
+from ui.transcript.rows.chooser import make_row
 from ui.transcript.rows.row import Row
-from ui.transcript.rows.stage import Stage
+from ui.transcript.rows.stage import RenderContext
 
-GUESS = 160
+ESTIMATED_ROW_HEIGHT = 160
 """Pixels: the height of a row that nobody has seen, about that of 500 characters."""
 
-_KEPT_ROWS = 240
-_MARGIN = 2
+_MAX_ROWS = 240
+_MARGIN_SCREENS = 2
 """Screens above and below that keep their layouts."""
 
 
 class RowStore:
     """Rows are made when they are first asked for and given up when they are far away; all heights are pixels."""
 
-    def __init__(self, transcript: Transcript, stage: Stage, width: int, view: int) -> None:
+    def __init__(self, transcript: Transcript, stage: RenderContext, width: int, view: int) -> None:
         self.transcript = transcript
-        self.stage = stage
+        self.render_context = stage
         self.width, self.view = width, view
-        self._heights = Heights(len(transcript), GUESS)
+        self._heights = Heights(len(transcript), ESTIMATED_ROW_HEIGHT)
         self._rows: OrderedDict[int, Row] = OrderedDict()
         self._tidied_at = 0
-        _forget_orders(stage)
-        self.on_replaced: list[Callable[[int, Replacement], None]] = []
+        _cancel_renders(stage)
+        self.on_replaced: list[Callable[[int, BlockReplacement], None]] = []
         """Those who hear in which row blocks took the place of one that was not read."""
 
     def __len__(self) -> int:
@@ -44,7 +44,7 @@ class RowStore:
     @property
     def margin(self) -> int:
         """Above the first and below the last row."""
-        return self.stage.look.px(16)
+        return self.render_context.style.px(16)
 
     def _last(self) -> int:
         """One past the last row there is something for: the transcript may be ahead of the changes we were told."""
@@ -64,18 +64,18 @@ class RowStore:
             self._rows[index].forget_outside(0, 0)
         self._rows = OrderedDict((at - count if at >= first else at, row) for at, row in kept.items())
 
-    def restyle(self, stage: Stage) -> None:
+    def restyle(self, stage: RenderContext) -> None:
         """Another theme or zoom: rows are made anew when they are seen."""
-        self.stage = stage
+        self.render_context = stage
         self._rows.clear()
-        _forget_orders(stage)
+        _cancel_renders(stage)
 
-    def place(self, width: int) -> None:
+    def set_width(self, width: int) -> None:
         """Another width: what was exact is a guess again."""
         if width != self.width:
             self.width = width
             for row in self._rows.values():
-                row.place(width)
+                row.set_width(width)
 
     def row_top(self, index: int) -> int:
         """The y of a row."""
@@ -89,13 +89,13 @@ class RowStore:
         """Made when it is first asked for."""
         found = self._rows.get(index)
         if found is None:
-            found = self._rows[index] = row_for(self.transcript[index], self.stage, self.width)
+            found = self._rows[index] = make_row(self.transcript[index], self.render_context, self.width)
             self._heights[index] = found.height
             found.replaced = partial(self._blocks_replaced, found)
         self._rows.move_to_end(index)
         return found
 
-    def _blocks_replaced(self, row: Row, replacement: Replacement) -> None:
+    def _blocks_replaced(self, row: Row, replacement: BlockReplacement) -> None:
         index = next((at for at, each in self._rows.items() if each is row), None)
         if index is not None:
             self._heights[index] = row.height
@@ -123,13 +123,13 @@ class RowStore:
         while index < self._last() and (y := self.row_top(index)) < bottom:
             before = self._heights[index]
             row = self.row(index)
-            changed |= row.lay_between(top - y, bottom - y)
+            changed |= row.layout_between(top - y, bottom - y)
             self._heights[index] = row.height
             changed |= before != row.height
             index += 1
         return changed
 
-    def known(self, index: int) -> Row | None:
+    def existing_row(self, index: int) -> Row | None:
         """The row, if it has been made."""
         return self._rows.get(index)
 
@@ -137,7 +137,7 @@ class RowStore:
         """Where the row of an item stands, if it has been made."""
         return next((index for index, row in self._rows.items() if row.item.id == item_id), None)
 
-    def updated(self, index: int, what: str) -> int | None:
+    def update_row(self, index: int, what: str) -> int | None:
         """The item changed; answers the y inside its row from which it looks different, or None when it is unseen."""
         row = self._rows.get(index)
         if row is None:
@@ -150,15 +150,15 @@ class RowStore:
         """A row changed by itself."""
         self._heights[index] = self.row(index).height
 
-    def tidy(self, top: int) -> None:
+    def release_far_rows(self, top: int) -> None:
         """Give up rows and layouts far from the screen, whose upper edge is at `top`."""
         # Looking for them costs time for every row: once for each screen is enough.
         if abs(top - self._tidied_at) <= self.view:
             return
         self._tidied_at = top
-        far = _MARGIN * self.view
-        if len(self._rows) > _KEPT_ROWS:
-            for index in list(self._rows)[: len(self._rows) - _KEPT_ROWS // 2]:
+        far = _MARGIN_SCREENS * self.view
+        if len(self._rows) > _MAX_ROWS:
+            for index in list(self._rows)[: len(self._rows) - _MAX_ROWS // 2]:
                 if not self._rows[index].is_open:
                     self._rows.pop(index).forget_outside(0, 0)
         for index, row in self._rows.items():
@@ -169,7 +169,7 @@ class RowStore:
                 row.forget_outside(top - far - y, top + self.view + far - y)
 
 
-def _forget_orders(stage: Stage) -> None:
+def _cancel_renders(stage: RenderContext) -> None:
     """No row that was shown until now waits for anything."""
     if stage.formulas:
-        stage.formulas.forget_orders()
+        stage.formulas.cancel_all()

@@ -8,11 +8,11 @@ from PySide6.QtGui import QPainter, QRegion
 from PySide6.QtWidgets import QWidget
 
 from ui.transcript.blocks.block import Control
-from ui.transcript.blocks.buttons import focus_ring
-from ui.transcript.rows.body.replacing import Replacement
+from ui.transcript.blocks.buttons import paint_focus_ring
+from ui.transcript.rows.body.replacing import BlockReplacement
 from ui.transcript.rows.row import Row
 from ui.transcript.surface.row_list import RowList
-from ui.transcript.surface.selection import LAST, Place, Selection
+from ui.transcript.surface.selection import LAST_OFFSET, Selection, TextPosition
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Hit:
     link: str = ""
 
 
-class Screen:
+class RowViewport:
     """One viewport and the rows behind it. `hovered` and `focused` are a row and the key of a control in it."""
 
     def __init__(self, viewport: QWidget, rows: RowList) -> None:
@@ -33,7 +33,7 @@ class Screen:
         self.selection = Selection()
         self.hovered: tuple[int, str] = (-1, "")
         self.focused: tuple[int, str] = (-1, "")
-        self.on_replaced: list[Callable[[int, Replacement], None]] = []
+        self.on_replaced: list[Callable[[int, BlockReplacement], None]] = []
         """All who remember places by the number of a block: they hear in which row those numbers changed."""
         self.rows = rows
 
@@ -47,15 +47,15 @@ class Screen:
         self._rows = rows
         rows.on_replaced.append(self._blocks_replaced)
 
-    def _blocks_replaced(self, row: int, replacement: Replacement) -> None:
-        def moved(place: Place) -> Place:
-            is_in_row = place.row == row and place.block < LAST
-            return Place(row, *replacement.moved(place.block, place.offset)) if is_in_row else place
+    def _blocks_replaced(self, row: int, replacement: BlockReplacement) -> None:
+        def moved(place: TextPosition) -> TextPosition:
+            is_in_row = place.row == row and place.block < LAST_OFFSET
+            return TextPosition(row, *replacement.map_position(place.block, place.offset)) if is_in_row else place
 
         if not self.selection.is_empty:
             self.selection.set(moved(self.selection.start), moved(self.selection.end))
         self.hovered, self.focused = (
-            (index, replacement.moved_key(key)) if index == row else (index, key)
+            (index, replacement.map_key(key)) if index == row else (index, key)
             for index, key in (self.hovered, self.focused)
         )
         for tell in self.on_replaced:
@@ -71,31 +71,31 @@ class Screen:
         dirty = region.boundingRect()
         painter = QPainter(self.viewport)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.fillRect(dirty, self.rows.stage.look.color("window"))
+        painter.fillRect(dirty, self.rows.render_context.style.color("window"))
         top, left = self.rows.top, self.column
         for index, row, y in self.rows.between(top + dirty.top(), top + dirty.bottom() + 1):
             painter.save()
             painter.translate(left, y - top)
             clip = dirty.translated(-left, top - y)
-            row.paint(painter, clip, self.selection.in_row(index), *self._marks(index))
+            row.paint(painter, clip, self.selection.in_row(index), *self._focus_marks(index))
             if self.focused == (index, ""):
                 self._paint_focus(painter, row)
             painter.restore()
         painter.end()
 
-    def _marks(self, index: int) -> tuple[str, str]:
+    def _focus_marks(self, index: int) -> tuple[str, str]:
         hovered = self.hovered[1] if self.hovered[0] == index else ""
         return hovered, self.focused[1] if self.focused[0] == index else ""
 
     def _paint_focus(self, painter: QPainter, row: Row) -> None:
         box = QRect(-8, 1, row.width + 16, row.height - 2)
-        focus_ring(painter, self.rows.stage.look, box)
+        paint_focus_ring(painter, self.rows.render_context.style, box)
 
     def hit(self, point: QPoint) -> Hit:
         """What stands under a point of the viewport."""
         if not len(self.rows):
             return Hit(-1)
-        index, row, inside = self._inside(point)
+        index, row, inside = self._row_at_point(point)
         found = row.control_at(inside)
         if found:
             return Hit(index, found[0], found[1])
@@ -105,7 +105,7 @@ class Screen:
         """The target under a point of the viewport, also where it is a control's."""
         if not len(self.rows):
             return ""
-        _, row, inside = self._inside(point)
+        _, row, inside = self._row_at_point(point)
         return self._link(row, inside)
 
     def _link(self, row: Row, inside: QPoint) -> str:
@@ -113,25 +113,27 @@ class Screen:
             return ""
         at = row.block_at(inside.y())
         block = row.blocks[at]
-        return block.link_at(inside - row.block_box(at).topLeft()) if block.laid else ""
+        return block.link_at(inside - row.block_box(at).topLeft()) if block.is_laid_out else ""
 
-    def _inside(self, point: QPoint) -> tuple[int, Row, QPoint]:
+    def _row_at_point(self, point: QPoint) -> tuple[int, Row, QPoint]:
         y = self.rows.top + point.y()
         index = self.rows.row_at(y)
         return index, self.rows.row(index), QPoint(point.x() - self.column, y - self.rows.row_top(index))
 
-    def place_at(self, point: QPoint) -> Place:
+    def place_at(self, point: QPoint) -> TextPosition:
         """The place in the text nearest to a point."""
         if not len(self.rows):
-            return Place()
-        index, row, inside = self._inside(point)
+            return TextPosition()
+        index, row, inside = self._row_at_point(point)
         if not row.blocks:
-            return Place(index)
+            return TextPosition(index)
         if inside.y() >= row.height:
-            return Place(index, len(row.blocks) - 1, LAST)
+            return TextPosition(index, len(row.blocks) - 1, LAST_OFFSET)
         at = row.block_at(inside.y())
         block = row.blocks[at]
-        return Place(index, at, block.offset_at(inside - row.block_box(at).topLeft()) if block.laid else 0)
+        return TextPosition(
+            index, at, block.offset_at(inside - row.block_box(at).topLeft()) if block.is_laid_out else 0
+        )
 
     def row_box(self, index: int) -> QRect:
         """Where a row stands in the viewport."""
@@ -163,7 +165,7 @@ class Screen:
         self.repaint_row(before[0])
         self.repaint_row(where[0])
 
-    def select(self, start: Place, end: Place) -> None:
+    def select(self, start: TextPosition, end: TextPosition) -> None:
         """Select, and paint what changed."""
         old = self.selection.ordered
         was_empty = self.selection.is_empty

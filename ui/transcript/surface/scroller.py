@@ -7,46 +7,46 @@ from PySide6.QtWidgets import QScrollBar, QWidget
 
 from desktop_agent.conversation.items import Added, Change, Removed, ThinkingItem, Updated
 from ui.transcript.row_changes import control_after
-from ui.transcript.surface.kept_selection import KeptSelection
-from ui.transcript.surface.reading_ahead import ReadingAhead
+from ui.transcript.surface.kept_selection import SelectionTracker
+from ui.transcript.surface.reading_ahead import Prefetcher
 from ui.transcript.surface.row_list import RowList
-from ui.transcript.surface.screen import Screen
+from ui.transcript.surface.screen import RowViewport
 
 
 class Scroller(QObject):
     """Follows the end until the person scrolls up; then what they see stays where it is, to the pixel."""
 
-    follows = Signal(bool)
-    news = Signal(int)
+    following_changed = Signal(bool)
+    new_count_changed = Signal(int)
 
-    def __init__(self, screen: Screen, bar: QScrollBar, parent: QObject) -> None:
+    def __init__(self, screen: RowViewport, bar: QScrollBar, parent: QObject) -> None:
         super().__init__(parent)
         self._screen = screen
         self._bar = bar
-        self._silent = False
+        self._is_syncing = False
         self._new = 0
-        self._followed = True
-        self._ahead = ReadingAhead(screen, self)
-        self._ahead.moved.connect(self._sync)
+        self._was_following = True
+        self._prefetcher = Prefetcher(screen, self)
+        self._prefetcher.moved.connect(self._sync_bar)
 
     def stop(self) -> None:
         """Do nothing more by itself."""
-        self._ahead.stop()
+        self._prefetcher.stop()
 
     @property
     def _rows(self) -> RowList:
         return self._screen.rows
 
     @property
-    def _viewport(self) -> QWidget:
+    def _widget(self) -> QWidget:
         return self._screen.viewport
 
     def show_rows(self) -> None:
         """Other rows, another size or another look: settle and paint all."""
         self._rows.settle()
-        self._sync()
-        self._viewport.update()
-        self._ahead.prepare()
+        self._sync_bar()
+        self._widget.update()
+        self._prefetcher.prefetch()
 
     def apply(self, changes: Sequence[Change]) -> None:
         """One frame's changes: everything above the first of them only moves, everything below is painted."""
@@ -54,7 +54,7 @@ class Scroller(QObject):
         top = rows.top
         first: tuple[int, int] = (len(rows), 0)
         for change in changes:
-            first = min(first, self._take(change) or first)
+            first = min(first, self._apply_change(change) or first)
         self._repaint_below(first, top)
 
     def row_changed(self, index: int) -> None:
@@ -65,18 +65,18 @@ class Scroller(QObject):
             rows.hold()
         rows.measured(index)
         self._repaint_below((index, 0), top)
-        self._arrived()
+        self._on_arrived_at_end()
 
     def row_arrived(self, index: int) -> None:
         """Something that a row waited for is there, and has another height: nobody pressed anything."""
         rows = self._rows
-        if rows.known(index):
+        if rows.existing_row(index):
             top = rows.top
             rows.measured(index)
             self._repaint_below((index, 0), top)
-            self._arrived()
+            self._on_arrived_at_end()
 
-    def _take(self, change: Change) -> tuple[int, int] | None:
+    def _apply_change(self, change: Change) -> tuple[int, int] | None:
         """Answers the row, and the y in it, from which the picture differs."""
         rows, screen, selection = self._rows, self._screen, self._screen.selection
         if not isinstance(change, Updated):
@@ -93,17 +93,17 @@ class Scroller(QObject):
                 return index, 0
             case Updated(index, what):
                 self._keep_unfolded(index, what)
-                kept = KeptSelection(selection, rows, index)
-                y = rows.updated(index, what)
-                kept.put_back()
+                kept = SelectionTracker(selection, rows, index)
+                y = rows.update_row(index, what)
+                kept.restore()
                 return None if y is None else (index, y)
 
     def _keep_unfolded(self, index: int, what: str) -> None:
         """Reasoning that somebody is reading does not fold away under their eyes."""
-        row = self._rows.known(index)
+        row = self._rows.existing_row(index)
         item = row.item if row else None
         if what == "state" and isinstance(item, ThinkingItem) and item.finished and not self._rows.following:
-            choices = self._rows.stage.choices
+            choices = self._rows.render_context.choices
             choices.set(item.id, "unfolded", value=choices.get(item.id, "unfolded", default=True))
 
     def _repaint_below(self, first: tuple[int, int], top: int) -> None:
@@ -112,17 +112,17 @@ class Scroller(QObject):
         before = rows.row_top(row) + y - top
         rows.settle()
         after = rows.row_top(row) + y - rows.top
-        self._sync()
+        self._sync_bar()
         if after <= 0 and before <= 0:
-            self._viewport.update()
+            self._widget.update()
             return
         self._blit(after - before)
         if after < rows.view:
-            self._viewport.update(QRect(0, after, self._viewport.width(), rows.view - after))
+            self._widget.update(QRect(0, after, self._widget.width(), rows.view - after))
 
-    def bar_moved(self) -> None:
+    def on_bar_moved(self) -> None:
         """The scroll bar has another value: the person's doing, unless it was ours."""
-        if self._silent:
+        if self._is_syncing:
             return
         value = self._bar.value()
         if value >= self._bar.maximum():
@@ -139,14 +139,14 @@ class Scroller(QObject):
             self._blit(-rows.scroll_by(pixels))
         else:
             rows.jump_to(rows.top + pixels)
-            self._viewport.update()
-        self._arrived()
+            self._widget.update()
+        self._on_arrived_at_end()
 
     def to_start(self) -> None:
         """The first row."""
         self._rows.jump_to(0)
-        self._viewport.update()
-        self._arrived()
+        self._widget.update()
+        self._on_arrived_at_end()
 
     def to_end(self) -> None:
         """The last row, and follow."""
@@ -156,8 +156,8 @@ class Scroller(QObject):
         if self._rows.total == total and abs(self._rows.top - top) < self._rows.view:
             self._blit(top - self._rows.top)
         else:
-            self._viewport.update()
-        self._arrived()
+            self._widget.update()
+        self._on_arrived_at_end()
 
     def show_row(self, index: int) -> None:
         """Scroll until this row is seen: all of it, or its beginning."""
@@ -169,41 +169,41 @@ class Scroller(QObject):
         elif top + rows.row(index).height > rows.view:
             self.scroll_by(top + rows.row(index).height - rows.view + 8)
 
-    def _arrived(self) -> None:
+    def _on_arrived_at_end(self) -> None:
         rows = self._rows
         if rows.top >= rows.bottom:
             rows.following = True
-        self._sync()
-        self._ahead.prepare()
+        self._sync_bar()
+        self._prefetcher.prefetch()
 
-    def _sync(self) -> None:
+    def _sync_bar(self) -> None:
         """Tell the bar where we are, without hearing it back."""
         rows = self._rows
-        self._silent = True
+        self._is_syncing = True
         if self._bar.maximum() != rows.bottom or self._bar.pageStep() != rows.view:
             self._bar.setPageStep(rows.view)
-            self._bar.setSingleStep(rows.stage.look.line)
+            self._bar.setSingleStep(rows.render_context.style.line)
             self._bar.setRange(0, rows.bottom)
         self._bar.setValue(rows.top)
-        self._silent = False
-        self._ahead.start()
+        self._is_syncing = False
+        self._prefetcher.start()
         if rows.following:
             self._count(-self._new)
-        if rows.following != self._followed:
-            self._followed = rows.following
-            self.follows.emit(rows.following)
+        if rows.following != self._was_following:
+            self._was_following = rows.following
+            self.following_changed.emit(rows.following)
 
     def _count(self, more: int) -> None:
         if more > 0 and self._rows.following:
             return
         if more:
             self._new += more
-            self.news.emit(self._new)
+            self.new_count_changed.emit(self._new)
 
     def _blit(self, shift: int) -> None:
         if not shift:
             return
-        if abs(shift) < self._viewport.height():
-            self._viewport.scroll(0, shift)
+        if abs(shift) < self._widget.height():
+            self._widget.scroll(0, shift)
         else:
-            self._viewport.update()
+            self._widget.update()

@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from PySide6.QtCore import QTextBoundaryFinder
 
 from desktop_agent.conversation.items import Item
-from ui.transcript.copying.passage import Extract, Step
-from ui.transcript.markdown.inline import cut, units
-from ui.transcript.rows.chooser import row_for
-from ui.transcript.rows.row import Row
-from ui.transcript.rows.row import Selection as RowSelection
+from ui.transcript.copying.passage import CopyExtract, CopyStep
+from ui.transcript.markdown.inline import slice_utf16, utf16_length
+from ui.transcript.rows.chooser import make_row
+from ui.transcript.rows.row import Row, RowSelection
 from ui.transcript.surface.row_list import RowList
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class TextPosition:
     """Between two characters: a row, a block of it, an offset in UTF-16 units."""
 
     row: int = 0
@@ -23,15 +22,15 @@ class Place:
     offset: int = 0
 
 
-LAST = 1 << 30
+LAST_OFFSET = 1 << 30
 
 
 class Selection:
     """From where the person began to where the pointer is; nothing when both are the same."""
 
     def __init__(self) -> None:
-        self.start = Place()
-        self.end = Place()
+        self.start = TextPosition()
+        self.end = TextPosition()
 
     @property
     def is_empty(self) -> bool:
@@ -39,15 +38,15 @@ class Selection:
         return self.start == self.end
 
     @property
-    def ordered(self) -> tuple[Place, Place]:
+    def ordered(self) -> tuple[TextPosition, TextPosition]:
         """The earlier place first."""
         return (self.start, self.end) if self.start <= self.end else (self.end, self.start)
 
     def clear(self) -> None:
         """Select nothing."""
-        self.start = self.end = Place()
+        self.start = self.end = TextPosition()
 
-    def set(self, start: Place, end: Place) -> None:
+    def set(self, start: TextPosition, end: TextPosition) -> None:
         """Select from here to there."""
         self.start, self.end = start, end
 
@@ -59,13 +58,13 @@ class Selection:
         if not first.row <= row <= last.row:
             return None
         begin = (first.block, first.offset) if row == first.row else (0, 0)
-        end = (last.block, last.offset) if row == last.row else (LAST, LAST)
+        end = (last.block, last.offset) if row == last.row else (LAST_OFFSET, LAST_OFFSET)
         return begin, end
 
     def rows_added(self, index: int) -> None:
         """Rows at and after this index stand one further down."""
         self.start, self.end = (
-            Place(each.row + 1, each.block, each.offset) if each.row >= index and not self.is_empty else each
+            TextPosition(each.row + 1, each.block, each.offset) if each.row >= index and not self.is_empty else each
             for each in (self.start, self.end)
         )
 
@@ -78,23 +77,23 @@ class Selection:
             self.clear()
             return
         self.start, self.end = (
-            Place(each.row - count, each.block, each.offset) if each.row >= first else each
+            TextPosition(each.row - count, each.block, each.offset) if each.row >= first else each
             for each in (self.start, self.end)
         )
 
 
-def pieces_of(selection: Selection, rows: RowList) -> Iterator[str]:
+def selected_text_parts(selection: Selection, rows: RowList) -> Iterator[str]:
     """The selected plain text, row by row. Reasoning, calls and notices are left out when several rows are selected."""
     parts: list[str] = []
-    for step in extracts_of(selection, rows):
-        if isinstance(step, Extract):
+    for step in selection_extracts(selection, rows):
+        if isinstance(step, CopyExtract):
             parts += [step.before, step.text]
         elif parts:
             yield "".join(parts)
             parts = []
 
 
-def extracts_of(selection: Selection, rows: RowList) -> Iterator[Step]:
+def selection_extracts(selection: Selection, rows: RowList) -> Iterator[CopyStep]:
     """What is copied, block by block; after each row the number of rows that are done.
 
     Reasoning, calls and notices are left out when several rows are selected. Rows that are not there are made for it
@@ -103,67 +102,67 @@ def extracts_of(selection: Selection, rows: RowList) -> Iterator[Step]:
     first, last = selection.ordered
     end = min(last.row, len(rows) - 1, len(rows.transcript) - 1)
     items = [rows.transcript[index] for index in range(first.row, end + 1)]
-    ends = {index: _part(selection, rows.row(index), index) for index in {first.row, end} if items}
-    return _row_by_row(items, first.row, ends, rows)
+    ends = {index: _extracts_in_row(selection, rows.row(index), index) for index in {first.row, end} if items}
+    return _extracts_by_row(items, first.row, ends, rows)
 
 
-def all_extracts(rows: RowList) -> Iterator[Step]:
+def conversation_extracts(rows: RowList) -> Iterator[CopyStep]:
     """Of the whole conversation; before each message whose it is."""
     items = [rows.transcript[index] for index in range(min(len(rows), len(rows.transcript)))]
-    return _row_by_row(items, 0, {}, rows, with_names=True)
+    return _extracts_by_row(items, 0, {}, rows, with_names=True)
 
 
-def _part(selection: Selection, row: Row, index: int) -> Iterator[Extract]:
+def _extracts_in_row(selection: Selection, row: Row, index: int) -> Iterator[CopyExtract]:
     part = selection.in_row(index)
     if part is None or part[0][0] >= len(row.blocks):
         return iter(())
     return row.extracts(part[0], None if part[1][0] >= len(row.blocks) else part[1])
 
 
-def _row_by_row(
-    items: list[Item], first: int, ends: dict[int, Iterator[Extract]], rows: RowList, *, with_names: bool = False
-) -> Iterator[Step]:
-    stage = rows.stage
+def _extracts_by_row(
+    items: list[Item], first: int, ends: dict[int, Iterator[CopyExtract]], rows: RowList, *, with_names: bool = False
+) -> Iterator[CopyStep]:
+    stage = rows.render_context
     for number, item in enumerate(items):
-        known = rows.known(first + number)
-        row = known if known and known.item is item else row_for(item, stage, 0)
-        if row.in_copies or len(items) == 1:
+        known = rows.existing_row(first + number)
+        row = known if known and known.item is item else make_row(item, stage, 0)
+        if row.is_copied or len(items) == 1:
             if with_names:
                 yield row.label
             yield from ends.get(first + number) or row.extracts()
         yield number + 1
 
 
-_AROUND = 400
+_WORD_WINDOW = 400
 """UTF-16 units on each side in which a word is looked for: no word is longer."""
 
 
-def word_around(text: str, offset: int) -> tuple[int, int]:
+def word_at(text: str, offset: int) -> tuple[int, int]:
     """The word, the run of spaces or the sign at an offset. Offsets are UTF-16 units."""
-    size = units(text)
+    size = utf16_length(text)
     if not size:
         return 0, 0
     at = min(offset, size - 1)
     # Half of a pair is left out.
-    first = at - units(cut(text, max(0, at - _AROUND), at))
-    near = cut(text, first, at + _AROUND)
+    first = at - utf16_length(slice_utf16(text, max(0, at - _WORD_WINDOW), at))
+    near = slice_utf16(text, first, at + _WORD_WINDOW)
     finder = QTextBoundaryFinder(QTextBoundaryFinder.BoundaryType.Word, near)
     finder.setPosition(at - first + 1)
     start = finder.toPreviousBoundary()
     finder.setPosition(max(0, start))
     end = finder.toNextBoundary()
-    if (found := cut(near, start, end)).isspace():
-        start, end = _more(near, start, end, str.isspace)
+    if (found := slice_utf16(near, start, end)).isspace():
+        start, end = _extend(near, start, end, str.isspace)
     elif found and all(map(_is_ideograph, found)):
-        start, end = _more(near, start, end, _is_ideograph)
-    return first + max(0, start), first + (end if end > 0 else units(near))
+        start, end = _extend(near, start, end, _is_ideograph)
+    return first + max(0, start), first + (end if end > 0 else utf16_length(near))
 
 
-def _more(text: str, start: int, end: int, belongs: Callable[[str], bool]) -> tuple[int, int]:
+def _extend(text: str, start: int, end: int, belongs: Callable[[str], bool]) -> tuple[int, int]:
     """With all that belongs to it on both sides."""
-    while start and belongs(cut(text, start - 1, start)):
+    while start and belongs(slice_utf16(text, start - 1, start)):
         start -= 1
-    while belongs(cut(text, end, end + 1)):
+    while belongs(slice_utf16(text, end, end + 1)):
         end += 1
     return start, end
 

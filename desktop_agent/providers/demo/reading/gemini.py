@@ -8,42 +8,42 @@ from collections.abc import Iterator
 from typing import cast
 
 from desktop_agent.providers.demo import seals
-from desktop_agent.providers.demo.question import Json, Question, ReceivedPicture
-from desktop_agent.providers.demo.reading.turns import Called, Returned, Turn, asked
+from desktop_agent.providers.demo.question import Json, ReceivedPicture, ReceivedRequest
+from desktop_agent.providers.demo.reading.turns import CallInHistory, HistoryTurn, ResultInHistory, build_request
 from desktop_agent.providers.demo.reading.values import (
-    an_object,
-    body_of,
-    objects,
-    picture_at,
-    picture_in,
-    refused,
+    as_object,
+    as_objects,
+    bad_request,
+    parse_body,
+    picture_from_base64,
+    picture_from_url,
 )
 
 _PROMPT = {"contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "model"}
 _FIELDS = _PROMPT | {"safetySettings", "cachedContent", "serviceTier", "store", "continuationToken"}
 _FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
 # Stands for the signature of a call that another model made.
-_FOREIGN = "skip_thought_signature_validator"
+_FOREIGN_SIGNATURE = "skip_thought_signature_validator"
 _UNDERSCORE = re.compile(r"_([a-z])")
 # What stands in these is the caller's own.
-_FREE = {"args", "response", "parametersJsonSchema", "responseJsonSchema", "parameters", "responseSchema"}
+_UNCHANGED_FIELDS = {"args", "response", "parametersJsonSchema", "responseJsonSchema", "parameters", "responseSchema"}
 # Gemini's own list: moving pictures are not on it.
 _PICTURES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
 
 
-def read_contents(body: bytes, *, stream: bool) -> Question:
+def read_gemini_request(body: bytes, *, stream: bool) -> ReceivedRequest:
     """Read a request body. Raises Refusal."""
-    return _read(an_object(_camel(body_of(body))), stream=stream)
+    return _read(as_object(_camel(parse_body(body))), stream=stream)
 
 
-def read_counted(body: bytes) -> Question:
+def read_gemini_count_request(body: bytes) -> ReceivedRequest:
     """Read the body of a question how long a request is. Raises Refusal."""
-    wanted = an_object(_camel(body_of(body)))
+    wanted = as_object(_camel(parse_body(body)))
     if len(wanted.keys() & {"contents", "generateContentRequest"}) != 1:
-        raise refused("Exactly one of contents and generateContentRequest is needed.")
+        raise bad_request("Exactly one of contents and generateContentRequest is needed.")
     if extra := wanted.keys() - {"contents", "generateContentRequest"}:
-        raise _unknown(min(extra))
-    return _read(an_object(wanted.get("generateContentRequest")) or wanted, stream=False)
+        raise _unknown_field(min(extra))
+    return _read(as_object(wanted.get("generateContentRequest")) or wanted, stream=False)
 
 
 def _camel(value: object) -> object:
@@ -54,55 +54,55 @@ def _camel(value: object) -> object:
         return value
     given = cast("Json", value).items()
     renamed = {_UNDERSCORE.sub(lambda at: at[1].upper(), name): each for name, each in given}
-    return {name: each if name in _FREE else _camel(each) for name, each in renamed.items()}
+    return {name: each if name in _UNCHANGED_FIELDS else _camel(each) for name, each in renamed.items()}
 
 
-def _read(wanted: Json, *, stream: bool) -> Question:
+def _read(wanted: Json, *, stream: bool) -> ReceivedRequest:
     _check_fields(wanted)
-    contents = objects(wanted.get("contents"))
+    contents = as_objects(wanted.get("contents"))
     if not contents:
-        raise refused("GenerateContentRequest.contents: contents is not specified")
+        raise bad_request("GenerateContentRequest.contents: contents is not specified")
     _check_results(contents)
     turns = [turn for content in contents for turn in _turns(content)]
     prompts = [place for place, content in enumerate(contents) if _is_prompt(content)]
     replayed = _check_signatures(contents, prompts[-1] if prompts else 0)
-    thinking = an_object(an_object(wanted.get("generationConfig")).get("thinkingConfig"))
+    thinking = as_object(as_object(wanted.get("generationConfig")).get("thinkingConfig"))
     system = "\n".join(str(part.get("text", "")) for part in _parts(wanted.get("systemInstruction")))
-    return asked(
-        [*([Turn("system", system)] if system else []), *turns],
+    return build_request(
+        [*([HistoryTurn("system", system)] if system else []), *turns],
         stream=stream,
         tools=list(_tool_names(wanted)),
         more={"shows_reasoning": thinking.get("includeThoughts") is True, "replayed": replayed},
     )
 
 
-def _unknown(name: str) -> Exception:
-    return refused(f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.')
+def _unknown_field(name: str) -> Exception:
+    return bad_request(f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.')
 
 
 def _check_fields(wanted: Json) -> None:
     if extra := wanted.keys() - _FIELDS:
-        raise _unknown(min(extra))
-    config = an_object(wanted.get("generationConfig"))
-    thinking = an_object(config.get("thinkingConfig"))
+        raise _unknown_field(min(extra))
+    config = as_object(wanted.get("generationConfig"))
+    thinking = as_object(config.get("thinkingConfig"))
     if "thinkingLevel" in thinking and "thinkingBudget" in thinking:
-        raise refused("You can only set one of thinking budget and thinking level.")
+        raise bad_request("You can only set one of thinking budget and thinking level.")
     if "responseSchema" in config and "responseJsonSchema" in config:
-        raise refused("Only one of response schema and response JSON schema may be set.")
+        raise bad_request("Only one of response schema and response JSON schema may be set.")
     if wanted.get("cachedContent") is not None:
-        raise refused("CachedContent not found: this demo keeps none.")
+        raise bad_request("CachedContent not found: this demo keeps none.")
 
 
 def _parts(content: object) -> list[Json]:
-    return objects(an_object(content).get("parts"))
+    return as_objects(as_object(content).get("parts"))
 
 
 def _calls(content: Json) -> list[Json]:
-    return [an_object(part["functionCall"]) for part in _parts(content) if "functionCall" in part]
+    return [as_object(part["functionCall"]) for part in _parts(content) if "functionCall" in part]
 
 
 def _responses(content: Json) -> list[Json]:
-    return [an_object(part["functionResponse"]) for part in _parts(content) if "functionResponse" in part]
+    return [as_object(part["functionResponse"]) for part in _parts(content) if "functionResponse" in part]
 
 
 def _is_prompt(content: Json) -> bool:
@@ -114,20 +114,20 @@ def _check_results(contents: list[Json]) -> None:
     calls: list[Json] = []
     for content in contents:
         if content.get("role", "user") not in ("user", "model"):
-            raise refused("Please use a valid role: user, model.")
+            raise bad_request("Please use a valid role: user, model.")
         if not _parts(content):
-            raise refused("GenerateContentRequest.contents.parts: must not be empty.")
+            raise bad_request("GenerateContentRequest.contents.parts: must not be empty.")
         responses = _responses(content)
         if len(responses) != len(calls):
-            raise refused("The number of function response parts must equal the number of function call parts.")
+            raise bad_request("The number of function response parts must equal the number of function call parts.")
         for call, response in zip(calls, responses, strict=True):
             if call.get("name") != response.get("name") or call.get("id") != response.get("id"):
-                raise refused("A function response does not answer the function call in its place.")
+                raise bad_request("A function response does not answer the function call in its place.")
             if not isinstance(response.get("response"), dict):
-                raise refused("function_response.response: must be an object.")
+                raise bad_request("function_response.response: must be an object.")
         calls = _calls(content)
     if calls:
-        raise refused("A function call must be followed by its function response.")
+        raise bad_request("A function call must be followed by its function response.")
 
 
 def _check_signatures(contents: list[Json], last_prompt: int) -> int:
@@ -137,37 +137,37 @@ def _check_signatures(contents: list[Json], last_prompt: int) -> int:
         parts = [part for part in _parts(content) if "functionCall" in part]
         for at, part in enumerate(parts):
             mark = part.get("thoughtSignature")
-            if mark == _FOREIGN:
+            if mark == _FOREIGN_SIGNATURE:
                 continue
             if mark is None and at == 0 and place > last_prompt:
-                name = an_object(part["functionCall"]).get("name")
-                raise refused(f"Function call is missing a thought_signature in functionCall parts: {name}.")
-            if mark is not None and seals.broken(mark, part["functionCall"]) is not None:
-                raise refused("Thought signature is not valid.")
+                name = as_object(part["functionCall"]).get("name")
+                raise bad_request(f"Function call is missing a thought_signature in functionCall parts: {name}.")
+            if mark is not None and seals.find_tampering(mark, part["functionCall"]) is not None:
+                raise bad_request("Thought signature is not valid.")
             found += mark is not None
         for part in _parts(content):
             if "functionCall" not in part and part.get("thoughtSignature") is not None:
-                if seals.broken(part["thoughtSignature"], "") is not None:
-                    raise refused("Thought signature is not valid.")
+                if seals.find_tampering(part["thoughtSignature"], "") is not None:
+                    raise bad_request("Thought signature is not valid.")
                 found += 1
     return found
 
 
-def _turns(content: Json) -> Iterator[Turn]:
+def _turns(content: Json) -> Iterator[HistoryTurn]:
     parts = _parts(content)
     text = "\n".join(str(part["text"]) for part in parts if part.get("text") and part.get("thought") is not True)
     if content.get("role") == "model":
-        yield Turn("assistant", text, calls=[_call(call) for call in _calls(content)])
+        yield HistoryTurn("assistant", text, calls=[_call(call) for call in _calls(content)])
         return
     if responses := _responses(content):
-        yield Turn("results", results=[Returned(_call_id(each), _result(each)) for each in responses])
+        yield HistoryTurn("results", results=[ResultInHistory(_call_id(each), _result(each)) for each in responses])
     pictures = [part for part in parts if "inlineData" in part or "fileData" in part]
     if text or pictures:
-        yield Turn("user", text, pictures=[_picture(part) for part in pictures])
+        yield HistoryTurn("user", text, pictures=[_picture(part) for part in pictures])
 
 
-def _call(call: Json) -> Called:
-    return Called(_call_id(call), str(call.get("name")), an_object(call.get("args")))
+def _call(call: Json) -> CallInHistory:
+    return CallInHistory(_call_id(call), str(call.get("name")), as_object(call.get("args")))
 
 
 def _call_id(call: Json) -> str:
@@ -175,25 +175,25 @@ def _call_id(call: Json) -> str:
 
 
 def _result(response: Json) -> str:
-    told = an_object(response.get("response"))
+    told = as_object(response.get("response"))
     return str(told.get("output", told.get("error", told)))
 
 
 def _picture(part: Json) -> ReceivedPicture:
     if "fileData" in part:
-        return picture_at(str(an_object(part["fileData"]).get("fileUri", "")))
-    blob = an_object(part["inlineData"])
+        return picture_from_url(str(as_object(part["fileData"]).get("fileUri", "")))
+    blob = as_object(part["inlineData"])
     if blob.get("mimeType") not in _PICTURES:
-        raise refused(f"Unsupported MIME type: {blob.get('mimeType')}")
-    return picture_in(str(blob.get("data", "")).translate(seals.EITHER_ALPHABET))
+        raise bad_request(f"Unsupported MIME type: {blob.get('mimeType')}")
+    return picture_from_base64(str(blob.get("data", "")).translate(seals.EITHER_ALPHABET))
 
 
 def _tool_names(wanted: Json) -> Iterator[str]:
-    for tool in objects(wanted.get("tools")):
-        for declared in objects(tool.get("functionDeclarations")):
+    for tool in as_objects(wanted.get("tools")):
+        for declared in as_objects(tool.get("functionDeclarations")):
             name = declared.get("name")
             if not isinstance(name, str) or not _FUNCTION_NAME.fullmatch(name):
-                raise refused("GenerateContentRequest.tools.function_declarations.name: Invalid function name.")
+                raise bad_request("GenerateContentRequest.tools.function_declarations.name: Invalid function name.")
             if "parameters" in declared and "parametersJsonSchema" in declared:
-                raise refused("Only one of parameters and parameters_json_schema may be set.")
+                raise bad_request("Only one of parameters and parameters_json_schema may be set.")
             yield name

@@ -2,56 +2,64 @@
 
 from collections.abc import Iterator
 
-from desktop_agent.providers.demo.question import Json, Question
-from desktop_agent.providers.demo.reading.turns import Called, Returned, Turn, asked, checked_model
+from desktop_agent.providers.demo.question import Json, ReceivedRequest
+from desktop_agent.providers.demo.reading.turns import (
+    CallInHistory,
+    HistoryTurn,
+    ResultInHistory,
+    build_request,
+    require_model,
+)
 from desktop_agent.providers.demo.reading.values import (
-    a_list,
-    an_object,
-    arguments_of,
-    body_of,
-    objects,
-    picture_at,
-    refused,
-    text_of,
+    as_list,
+    as_object,
+    as_objects,
+    bad_request,
+    join_text,
+    parse_arguments,
+    parse_body,
+    picture_from_url,
 )
 
 
-def read_chat(body: bytes) -> Question:
+def read_chat_request(body: bytes) -> ReceivedRequest:
     """Read a request body. Raises Refusal."""
-    wanted = body_of(body)
-    checked_model(wanted.get("model"))
-    messages = objects(wanted.get("messages"))
+    wanted = parse_body(body)
+    require_model(wanted.get("model"))
+    messages = as_objects(wanted.get("messages"))
     _check_results(messages)
-    return asked(
+    return build_request(
         list(_turns(messages)),
         stream=wanted.get("stream") is True,
         tools=list(_tool_names(wanted)),
         more={
-            "wants_usage": an_object(wanted.get("stream_options")).get("include_usage") is True,
+            "wants_usage": as_object(wanted.get("stream_options")).get("include_usage") is True,
             "reasons": wanted.get("reasoning_effort") != "none",
         },
     )
 
 
-def _turns(messages: list[Json]) -> Iterator[Turn]:
+def _turns(messages: list[Json]) -> Iterator[HistoryTurn]:
     for message in messages:
-        text = text_of(message.get("content"), "text")
+        text = join_text(message.get("content"), "text")
         match message.get("role"):
             case "user":
-                parts = objects(message.get("content"))
-                urls = [str(an_object(part.get("image_url")).get("url", "")) for part in parts if _is_picture(part)]
-                yield Turn("user", text, pictures=[picture_at(url) for url in urls])
+                parts = as_objects(message.get("content"))
+                urls = [str(as_object(part.get("image_url")).get("url", "")) for part in parts if _is_picture(part)]
+                yield HistoryTurn("user", text, pictures=[picture_from_url(url) for url in urls])
             case "assistant":
-                yield Turn("assistant", text, calls=[_call(each) for each in objects(message.get("tool_calls"))])
+                yield HistoryTurn(
+                    "assistant", text, calls=[_call(each) for each in as_objects(message.get("tool_calls"))]
+                )
             case "tool":
-                yield Turn("results", results=[Returned(str(message.get("tool_call_id")), text)])
+                yield HistoryTurn("results", results=[ResultInHistory(str(message.get("tool_call_id")), text)])
             case _:
-                yield Turn("system", text)
+                yield HistoryTurn("system", text)
 
 
-def _call(call: Json) -> Called:
-    function = an_object(call.get("function"))
-    return Called(str(call.get("id")), str(function.get("name", "")), arguments_of(function.get("arguments")))
+def _call(call: Json) -> CallInHistory:
+    function = as_object(call.get("function"))
+    return CallInHistory(str(call.get("id")), str(function.get("name", "")), parse_arguments(function.get("arguments")))
 
 
 def _is_picture(part: Json) -> bool:
@@ -64,18 +72,18 @@ def _check_results(messages: list[Json]) -> None:
     for message in messages:
         if message.get("role") == "tool":
             if str(message.get("tool_call_id")) not in waiting:
-                raise refused("A message of role 'tool' must answer a call of the message before it.")
+                raise bad_request("A message of role 'tool' must answer a call of the message before it.")
             waiting.discard(str(message.get("tool_call_id")))
             continue
         if waiting:
-            raise refused(f"These tool_call_ids had no tool message behind them: {', '.join(sorted(waiting))}.")
-        waiting = {str(call.get("id")) for call in objects(message.get("tool_calls"))}
+            raise bad_request(f"These tool_call_ids had no tool message behind them: {', '.join(sorted(waiting))}.")
+        waiting = {str(call.get("id")) for call in as_objects(message.get("tool_calls"))}
     if waiting:
-        raise refused(f"These tool_call_ids had no tool message behind them: {', '.join(sorted(waiting))}.")
+        raise bad_request(f"These tool_call_ids had no tool message behind them: {', '.join(sorted(waiting))}.")
 
 
 def _tool_names(wanted: Json) -> Iterator[str]:
-    for tool in a_list(wanted.get("tools")):
-        name = an_object(an_object(tool).get("function")).get("name")
+    for tool in as_list(wanted.get("tools")):
+        name = as_object(as_object(tool).get("function")).get("name")
         if isinstance(name, str):
             yield name

@@ -6,39 +6,45 @@ Each item of reasoning must come back whole, unchanged and before what followed 
 from collections.abc import Iterator
 
 from desktop_agent.providers.demo import seals
-from desktop_agent.providers.demo.question import Json, Question
-from desktop_agent.providers.demo.reading.turns import Called, Returned, Turn, asked, checked_model
-from desktop_agent.providers.demo.reading.values import (
-    an_object,
-    arguments_of,
-    body_of,
-    checked_names,
-    objects,
-    picture_at,
-    refused,
-    text_of,
+from desktop_agent.providers.demo.question import Json, ReceivedRequest
+from desktop_agent.providers.demo.reading.turns import (
+    CallInHistory,
+    HistoryTurn,
+    ResultInHistory,
+    build_request,
+    require_model,
 )
-from desktop_agent.providers.demo.refusals import Refusal
+from desktop_agent.providers.demo.reading.values import (
+    as_object,
+    as_objects,
+    bad_request,
+    join_text,
+    parse_arguments,
+    parse_body,
+    picture_from_url,
+    require_tool_names,
+)
+from desktop_agent.providers.demo.refusals import RequestError
 
-_FOLLOWED_BY = ("message", "function_call", "reasoning")
+_MAY_FOLLOW = ("message", "function_call", "reasoning")
 _ROLES = ("user", "system", "developer", "assistant")
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
-def read_responses(body: bytes, *, counts: bool = False) -> Question:
+def read_responses_request(body: bytes, *, counts: bool = False) -> ReceivedRequest:
     """Read a request body; `counts`: of the question how long it is. Raises Refusal."""
-    wanted = body_of(body)
-    checked_model(wanted.get("model"))
+    wanted = parse_body(body)
+    require_model(wanted.get("model"))
     _check_fields(wanted, counts=counts)
     given = wanted.get("input")
-    items = [{"role": "user", "content": given}] if isinstance(given, str) else objects(given)
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else as_objects(given)
     _check_order(items)
-    reasoning = an_object(wanted.get("reasoning"))
-    system = [Turn("system", str(wanted["instructions"]))] if wanted.get("instructions") else []
-    return asked(
+    reasoning = as_object(wanted.get("reasoning"))
+    system = [HistoryTurn("system", str(wanted["instructions"]))] if wanted.get("instructions") else []
+    return build_request(
         system + list(_turns(items)) if items else [],
         stream=wanted.get("stream") is True,
-        tools=checked_names([tool.get("name") for tool in objects(wanted.get("tools")) if _is_function(tool)]),
+        tools=require_tool_names([tool.get("name") for tool in as_objects(wanted.get("tools")) if _is_function(tool)]),
         more={
             "reasons": reasoning.get("effort") != "none",
             "shows_reasoning": reasoning.get("summary") is not None,
@@ -50,19 +56,21 @@ def read_responses(body: bytes, *, counts: bool = False) -> Question:
 def _check_fields(wanted: Json, *, counts: bool) -> None:
     for name in ("messages", "max_tokens", "stop", "top_k"):
         if name in wanted:
-            raise refused(f"Unknown parameter: '{name}'.", "unknown_parameter")
+            raise bad_request(f"Unknown parameter: '{name}'.", "unknown_parameter")
     if counts and "stream" in wanted:
-        raise refused("Unknown parameter: 'stream'.", "unknown_parameter")
+        raise bad_request("Unknown parameter: 'stream'.", "unknown_parameter")
     if wanted.get("previous_response_id") is not None:
-        raise refused("The previous response was not found: this demo keeps none.", "previous_response_not_found")
-    effort = an_object(wanted.get("reasoning")).get("effort")
+        raise bad_request("The previous response was not found: this demo keeps none.", "previous_response_not_found")
+    effort = as_object(wanted.get("reasoning")).get("effort")
     if effort is not None and effort not in _EFFORTS:
-        raise refused(f"Invalid value: '{effort}' for reasoning.effort.", "invalid_value")
+        raise bad_request(f"Invalid value: '{effort}' for reasoning.effort.", "invalid_value")
     for name in ("temperature", "top_p"):
         if wanted.get(name) is not None and effort != "none":
-            raise refused(f"Unsupported parameter: '{name}' is not supported while reasoning.", "unsupported_parameter")
-    if any("function" in tool for tool in objects(wanted.get("tools"))):
-        raise refused("Missing required parameter: 'tools[0].name'.", "missing_required_parameter")
+            raise bad_request(
+                f"Unsupported parameter: '{name}' is not supported while reasoning.", "unsupported_parameter"
+            )
+    if any("function" in tool for tool in as_objects(wanted.get("tools"))):
+        raise bad_request("Missing required parameter: 'tools[0].name'.", "missing_required_parameter")
 
 
 def _check_order(items: list[Json]) -> None:
@@ -72,20 +80,20 @@ def _check_order(items: list[Json]) -> None:
         kind, item_id = item.get("type", "message"), item.get("id")
         after = items[place + 1] if place + 1 < len(items) else {"type": "nothing"}
         if kind == "item_reference":
-            raise Refusal(404, f"Item with id '{item_id}' not found. With `store` false items are not kept.")
-        if kind == "reasoning" and after.get("type", "message") not in _FOLLOWED_BY:
-            raise refused(f"Item '{item_id}' of type 'reasoning' came without the item that must follow it.")
+            raise RequestError(404, f"Item with id '{item_id}' not found. With `store` false items are not kept.")
+        if kind == "reasoning" and after.get("type", "message") not in _MAY_FOLLOW:
+            raise bad_request(f"Item '{item_id}' of type 'reasoning' came without the item that must follow it.")
         needed = reasoning_id_of(item_id)
         if needed is not None and needed not in known:
-            raise refused(f"Item '{item_id}' of type '{kind}' came without its 'reasoning' item: '{needed}'.")
+            raise bad_request(f"Item '{item_id}' of type '{kind}' came without its 'reasoning' item: '{needed}'.")
     calls = [item.get("call_id") for item in items if item.get("type") == "function_call"]
     outputs = [item.get("call_id") for item in items if item.get("type") == "function_call_output"]
     for call_id in calls:
         if call_id not in outputs:
-            raise refused(f"No tool output found for function call {call_id}.")
+            raise bad_request(f"No tool output found for function call {call_id}.")
     for call_id in outputs:
         if call_id not in calls:
-            raise refused(f"No tool call found for function call output with call_id {call_id}.")
+            raise bad_request(f"No tool call found for function call output with call_id {call_id}.")
 
 
 def reasoning_id_of(item_id: object) -> str | None:
@@ -97,48 +105,52 @@ def reasoning_id_of(item_id: object) -> str | None:
 
 def _checked_reasoning(item: Json) -> int:
     if not item.get("encrypted_content"):
-        raise Refusal(404, f"Item with id '{item.get('id')}' not found. With `store` false items are not kept.")
-    if seals.broken(item["encrypted_content"], sealed(item)) is not None:
-        raise refused("The encrypted content could not be verified.", "invalid_encrypted_content")
+        raise RequestError(404, f"Item with id '{item.get('id')}' not found. With `store` false items are not kept.")
+    if seals.find_tampering(item["encrypted_content"], signed_content(item)) is not None:
+        raise bad_request("The encrypted content could not be verified.", "invalid_encrypted_content")
     return 1
 
 
-def sealed(item: Json) -> list[object]:
+def signed_content(item: Json) -> list[object]:
     """What the encrypted content stands for."""
     return [item.get("id"), item.get("summary")]
 
 
-def _turns(items: list[Json]) -> Iterator[Turn]:
+def _turns(items: list[Json]) -> Iterator[HistoryTurn]:
     for item in items:
         match item.get("type", "message"):
             case "message":
                 yield _message(item)
             case "function_call":
-                arguments = arguments_of(item.get("arguments"))
-                yield Turn("assistant", calls=[Called(str(item.get("call_id")), str(item.get("name")), arguments)])
+                arguments = parse_arguments(item.get("arguments"))
+                yield HistoryTurn(
+                    "assistant", calls=[CallInHistory(str(item.get("call_id")), str(item.get("name")), arguments)]
+                )
             case "function_call_output":
-                text = text_of(item.get("output"), "input_text")
-                yield Turn("results", results=[Returned(str(item.get("call_id")), text)])
+                text = join_text(item.get("output"), "input_text")
+                yield HistoryTurn("results", results=[ResultInHistory(str(item.get("call_id")), text)])
             case "reasoning":
                 pass
             case kind:
-                raise refused(f"Invalid value: '{kind}' for the type of an item.", "invalid_value")
+                raise bad_request(f"Invalid value: '{kind}' for the type of an item.", "invalid_value")
 
 
-def _message(item: Json) -> Turn:
+def _message(item: Json) -> HistoryTurn:
     role, content = item.get("role"), item.get("content")
     if role not in _ROLES:
-        raise refused(f"Invalid value: '{role}' for the role of a message.", "invalid_value")
+        raise bad_request(f"Invalid value: '{role}' for the role of a message.", "invalid_value")
     takes = ("output_text", "refusal") if role == "assistant" else ("input_text", "input_image", "input_file")
-    for part in objects(content):
+    for part in as_objects(content):
         if part.get("type") not in takes:
-            raise refused(f"Invalid value: '{part.get('type')}'. A {role} message takes: {', '.join(takes)}.")
+            raise bad_request(f"Invalid value: '{part.get('type')}'. A {role} message takes: {', '.join(takes)}.")
         if part.get("type") == "input_image" and not isinstance(part.get("image_url"), str):
-            raise refused("The image_url of an input_image must be a string.", "invalid_type")
+            raise bad_request("The image_url of an input_image must be a string.", "invalid_type")
     if role == "assistant":
-        return Turn("assistant", text_of(content, "output_text"))
-    pictures = [picture_at(part["image_url"]) for part in objects(content) if part.get("type") == "input_image"]
-    return Turn("user" if role == "user" else "system", text_of(content, "input_text"), pictures=pictures)
+        return HistoryTurn("assistant", join_text(content, "output_text"))
+    pictures = [
+        picture_from_url(part["image_url"]) for part in as_objects(content) if part.get("type") == "input_image"
+    ]
+    return HistoryTurn("user" if role == "user" else "system", join_text(content, "input_text"), pictures=pictures)
 
 
 def _is_function(tool: Json) -> bool:

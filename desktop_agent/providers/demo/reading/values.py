@@ -8,83 +8,83 @@ import re
 from typing import Any, cast
 
 from desktop_agent.providers.demo.question import Json, ReceivedPicture
-from desktop_agent.providers.demo.refusals import Refusal
+from desktop_agent.providers.demo.refusals import RequestError
 
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
-def refused(message: str, code: str | None = None) -> Refusal:
+def bad_request(message: str, code: str | None = None) -> RequestError:
     """A request that is wrong in itself."""
-    return Refusal(400, message, code)
+    return RequestError(400, message, code)
 
 
-def body_of(body: bytes) -> Json:
+def parse_body(body: bytes) -> Json:
     """The body of a request. Raises Refusal."""
     try:
         read: object = json.loads(body)
     except (ValueError, RecursionError):
-        raise refused("The body is not JSON.") from None
-    return an_object(read)
+        raise bad_request("The body is not JSON.") from None
+    return as_object(read)
 
 
-def an_object(value: object) -> Json:
+def as_object(value: object) -> Json:
     """The object, or an empty one."""
     return cast("Json", value) if isinstance(value, dict) else {}
 
 
-def a_list(value: object) -> list[Any]:
+def as_list(value: object) -> list[Any]:
     """The list, or an empty one."""
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
-def objects(value: object) -> list[Json]:
+def as_objects(value: object) -> list[Json]:
     """A list of objects; what is none is an empty one."""
-    return [an_object(each) for each in a_list(value)]
+    return [as_object(each) for each in as_list(value)]
 
 
-def text_of(content: object, *kinds: str) -> str:
+def join_text(content: object, *kinds: str) -> str:
     """A string, or the texts of the parts of these types."""
     if isinstance(content, str):
         return content
-    return "\n".join(str(part.get("text", "")) for part in objects(content) if part.get("type") in kinds)
+    return "\n".join(str(part.get("text", "")) for part in as_objects(content) if part.get("type") in kinds)
 
 
-def arguments_of(text: object) -> Json:
+def parse_arguments(text: object) -> Json:
     """Arguments as a model writes them."""
     try:
-        return an_object(json.loads(text or "{}")) if isinstance(text, str) else {}
+        return as_object(json.loads(text or "{}")) if isinstance(text, str) else {}
     except (ValueError, RecursionError):
         return {}
 
 
-def checked_names(names: list[Any]) -> list[str]:
+def require_tool_names(names: list[Any]) -> list[str]:
     """Names of tools as OpenAI and Anthropic take them. Raises Refusal for a bad one and for a name given twice."""
     for name in names:
         if not isinstance(name, str) or not _TOOL_NAME.fullmatch(name):
-            raise refused(f"A tool's name must match {_TOOL_NAME.pattern}.")
+            raise bad_request(f"A tool's name must match {_TOOL_NAME.pattern}.")
     if len(set(names)) != len(names):
-        raise refused("Tool names must be unique.")
+        raise bad_request("Tool names must be unique.")
     return names
 
 
-def picture_at(url: str) -> ReceivedPicture:
+def picture_from_url(url: str) -> ReceivedPicture:
     """A picture by its address, which must hold the picture itself."""
     head, comma, text = url.partition(",")
     if not (comma and head.startswith("data:") and head.endswith(";base64")):
         return ReceivedPicture(problem="it came as a web address, and this demo opens no addresses")
-    return picture_in(text)
+    return picture_from_base64(text)
 
 
-def picture_in(text: object) -> ReceivedPicture:
+def picture_from_base64(text: object) -> ReceivedPicture:
     """A picture in base64."""
     try:
         data = base64.b64decode(text, validate=True) if isinstance(text, str) else b""
     except (binascii.Error, ValueError):
         return ReceivedPicture(problem="its base64 text is damaged")
-    return _measured(data)
+    return _measure(data)
 
 
-def _measured(data: bytes) -> ReceivedPicture:
+def _measure(data: bytes) -> ReceivedPicture:
     from PIL import Image, UnidentifiedImageError
 
     try:

@@ -11,33 +11,33 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from desktop_agent.providers.catalogue.catalogue import Catalogue
-from desktop_agent.providers.catalogue.estimating import estimated
+from desktop_agent.providers.catalogue.estimating import estimate_tokens
 from desktop_agent.providers.catalogue.pricing import Pricing
 from desktop_agent.providers.dialects import servers
 from desktop_agent.providers.dialects.answering import (
     EVENT_STREAM,
-    Opened,
-    answered,
+    OpenedStream,
     key_header,
-    opened_answer,
-    time_limits,
-    without_key,
+    redact_key,
+    request_timeouts,
+    send_request,
+    stream_events,
 )
 from desktop_agent.providers.dialects.anthropic.frames import FrameReader
-from desktop_agent.providers.dialects.anthropic.listing import listing
-from desktop_agent.providers.dialects.anthropic.pictures import limits_for
-from desktop_agent.providers.dialects.anthropic.request import Body, body_for
+from desktop_agent.providers.dialects.anthropic.listing import fetch_models
+from desktop_agent.providers.dialects.anthropic.pictures import picture_limits_for
+from desktop_agent.providers.dialects.anthropic.request import RequestBody, build_body
 from desktop_agent.providers.dialects.anthropic.steps import PROVIDER
-from desktop_agent.providers.dialects.anthropic.usage import UsageCounter, count
-from desktop_agent.providers.dialects.prefix import account_of
+from desktop_agent.providers.dialects.anthropic.usage import UsageCounter, token_count
+from desktop_agent.providers.dialects.prefix import account_digest
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.think_tags import ThinkTags
-from desktop_agent.providers.transport.addresses import api_root, joined
+from desktop_agent.providers.transport.addresses import api_root, join_url
 from desktop_agent.providers.transport.http_client import (
     LISTING_LIMIT,
-    HttpAnswer,
-    HttpCall,
     HttpClient,
+    HttpRequest,
+    HttpResponse,
 )
 from desktop_agent.providers.transport.json_text import dumps, is_object, loads, object_in
 from desktop_agent.vocabulary.errors import (
@@ -52,9 +52,9 @@ from desktop_agent.vocabulary.messages import now
 from desktop_agent.vocabulary.provider_events import Origin, ProviderEvent
 from desktop_agent.vocabulary.requests import (
     CachedPrompt,
+    ImageLimits,
     ModelInfo,
     ModelRequest,
-    PictureLimits,
     PromptCaching,
     ProviderState,
     Timeouts,
@@ -65,9 +65,9 @@ _log = logging.getLogger(__name__)
 
 VERSION = "2026-10-21"
 _VENDORS_HOST = "api.anthropic.com"
-_LONGEST_BODY = 32 * 1024 * 1024
-_SHORT, _LONG = 300, 3600
-_WITHOUT_OLDER = Sentence(
+_MAX_BODY_SIZE = 32 * 1024 * 1024
+_SHORT_LIFETIME, _LONG_LIFETIME = 300, 3600
+_WITHOUT_OLDER_REASONING = Sentence(
     "The server refused reasoning of earlier turns, so it was asked once more without that reasoning."
 )
 
@@ -113,11 +113,11 @@ class Anthropic:
 
         A request that is refused while it carries thinking of earlier turns is sent once more without that.
         """
-        return answered(partial(self._open, request), self._state)
+        return stream_events(partial(self._open, request), self._state)
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
         """All pages of the server's listing, filled up from the catalogue."""
-        found = await listing(self._page)
+        found = await fetch_models(self._page)
         self._listed = {model.id: self._catalogue.merged(PROVIDER, model) for model in found}
         return tuple(self._listed.values())
 
@@ -125,31 +125,31 @@ class Anthropic:
         """What is known about a model without asking."""
         return self._listed.get(model) or self._catalogue.merged(PROVIDER, ModelInfo(model))
 
-    def picture_limits(self, model: str) -> PictureLimits:
+    def picture_limits(self, model: str) -> ImageLimits:
         """Four formats, 10 MB in base64, 8000 pixels; less for many pictures and for small windows."""
-        return limits_for(self.model_info(model).capabilities)
+        return picture_limits_for(self.model_info(model).capabilities)
 
     async def count_tokens(self, request: ModelRequest) -> TokenCount:
         """Counted by the server, which costs nothing; estimated where a server does not count."""
         body = self._body(request)
-        call = self._call("v1/messages/count_tokens", body, body.counted, self._limits(request))
+        call = self._call("v1/messages/count_tokens", body, body.count_fields, self._limits(request))
         try:
             found = loads(await self._http.exchange(call))
         except (NotFound, ValueError):
             found = None
-        tokens = count(found.get("input_tokens")) if is_object(found) else None
+        tokens = token_count(found.get("input_tokens")) if is_object(found) else None
         if tokens is None:
-            return estimated(request, PROVIDER, useful_edge=self.picture_limits(request.model).useful_edge)
+            return estimate_tokens(request, PROVIDER, useful_edge=self.picture_limits(request.model).downscale_edge)
         return TokenCount(tokens)
 
-    async def prompt_cache(self, request: ModelRequest, *, seconds: int = _SHORT) -> CachedPrompt:
+    async def prompt_cache(self, request: ModelRequest, *, seconds: int = _SHORT_LIFETIME) -> CachedPrompt:
         """Have the prompt read and kept, without an answer; for an hour where `seconds` is more than five minutes."""
-        caching = PromptCaching(lifetime="long" if seconds > _SHORT else "short")
+        caching = PromptCaching(lifetime="long" if seconds > _SHORT_LIFETIME else "short")
         request = _with_caching(request, caching)
         body = self._body(request)
-        call = self._call("v1/messages", body, body.warming, self._limits(request))
+        call = self._call("v1/messages", body, body.cache_warming_fields, self._limits(request))
         try:
-            answer = await opened_answer(self._http, call, self._state)
+            answer = await send_request(self._http, call, self._state)
             data = loads(await answer.read(LISTING_LIMIT))
         except (InvalidRequest, NotFound) as error:
             if self._is_vendors:
@@ -157,12 +157,12 @@ class Anthropic:
             raise CachingNotSupported("This server does not keep prompts on request.", detail=error.detail) from None
         except ValueError:
             raise UnreadableAnswer("the answer to keeping a prompt is not JSON", retryable=False) from None
-        return self._kept(data, _LONG if caching.lifetime == "long" else _SHORT)
+        return self._cached_prompt(data, _LONG_LIFETIME if caching.lifetime == "long" else _SHORT_LIFETIME)
 
     async def aclose(self) -> None:
         """Nothing of its own is open: the client is shared."""
 
-    def _kept(self, data: Any, seconds: int) -> CachedPrompt:
+    def _cached_prompt(self, data: Any, seconds: int) -> CachedPrompt:
         usage = UsageCounter().take(object_in(data, "usage"))
         read, written = (None, None) if usage is None else (usage.cache_read_tokens, usage.cache_write_tokens)
         self._state.input_tokens += (usage.input_tokens or 0) if usage is not None else 0
@@ -171,18 +171,18 @@ class Anthropic:
         # Prompts below the model's minimum are not kept, and the server says so by counting none.
         return CachedPrompt(tokens=tokens, expires_at=now() + timedelta(seconds=seconds) if tokens else None)
 
-    async def _open(self, request: ModelRequest) -> Opened:
-        answer, body, more = await self._asked(request)
-        is_anothers = servers.repeats(self._root)
+    async def _open(self, request: ModelRequest) -> OpenedStream:
+        answer, body, more = await self._ask(request)
+        is_anothers = servers.may_repeat(self._root)
         builder = PartBuilder(PROVIDER, tags=ThinkTags() if is_anothers else None, repeats=is_anothers)
-        reader = FrameReader(builder, answer.headers, partial(without_key, secret=self._secret), body.names)
+        reader = FrameReader(builder, answer.headers, partial(redact_key, secret=self._secret), body.names)
         origin = Origin(provider=PROVIDER, account=self._account(request.model), prefix=body.prefix)
         price = self.model_info(request.model).price
         lives_long = request.config.caching.lifetime == "long"
         pricing = Pricing(price, long_lived=lives_long) if price is not None else None
-        return Opened(answer, builder, reader, origin, (*body.adjustments, *more), pricing)
+        return OpenedStream(answer, builder, reader, origin, (*body.adjustments, *more), pricing)
 
-    async def _asked(self, request: ModelRequest) -> tuple[HttpAnswer, Body, tuple[Sentence, ...]]:
+    async def _ask(self, request: ModelRequest) -> tuple[HttpResponse, RequestBody, tuple[Sentence, ...]]:
         """The head of a good answer. Raises what the server refuses with."""
         body = self._body(request)
         try:
@@ -192,33 +192,33 @@ class Anthropic:
                 raise
         _log.info("refused with reasoning of earlier turns; asking once more without")
         body = self._body(request, older=False)
-        return await self._sent(request, body), body, (_WITHOUT_OLDER,)
+        return await self._sent(request, body), body, (_WITHOUT_OLDER_REASONING,)
 
-    async def _sent(self, request: ModelRequest, body: Body) -> HttpAnswer:
+    async def _sent(self, request: ModelRequest, body: RequestBody) -> HttpResponse:
         call = self._call("v1/messages", body, body.fields, self._limits(request))
-        return await opened_answer(self._http, call, self._state)
+        return await send_request(self._http, call, self._state)
 
-    def _body(self, request: ModelRequest, *, older: bool = True) -> Body:
+    def _body(self, request: ModelRequest, *, older: bool = True) -> RequestBody:
         known = self.model_info(request.model).capabilities
-        return body_for(request, known, self._account(request.model), older=older)
+        return build_body(request, known, self._account(request.model), older=older)
 
     def _account(self, model: str) -> str:
-        return account_of(self._root, model)
+        return account_digest(self._root, model)
 
     def _limits(self, request: ModelRequest) -> Timeouts:
-        return time_limits(request, self._root, self.model_info(request.model).capabilities)
+        return request_timeouts(request, self._root, self.model_info(request.model).capabilities)
 
-    def _call(self, path: str, body: Body, fields: dict[str, Any], timeouts: Timeouts) -> HttpCall:
+    def _call(self, path: str, body: RequestBody, fields: dict[str, Any], timeouts: Timeouts) -> HttpRequest:
         data = dumps(fields)
-        if self._is_vendors and len(data) > _LONGEST_BODY:
-            raise TooLarge(f"the request is larger than {_LONGEST_BODY // (1024 * 1024)} MB", retryable=False)
+        if self._is_vendors and len(data) > _MAX_BODY_SIZE:
+            raise TooLarge(f"the request is larger than {_MAX_BODY_SIZE // (1024 * 1024)} MB", retryable=False)
         headers = _headers(body.betas)
-        return HttpCall(joined(self._root, path), timeouts, data, self._secret, headers, EVENT_STREAM)
+        return HttpRequest(join_url(self._root, path), timeouts, data, self._secret, headers, EVENT_STREAM)
 
     async def _page(self, query: str) -> bytes:
-        url = joined(self._root, "v1/models")
+        url = join_url(self._root, "v1/models")
         url += ("&" if urlsplit(url).query else "?") + query
-        call = HttpCall(url, self._listing_timeouts, secret=self._secret, headers=_headers())
+        call = HttpRequest(url, self._listing_timeouts, secret=self._secret, headers=_headers())
         return await self._http.exchange(call)
 
 

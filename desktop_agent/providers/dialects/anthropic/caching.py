@@ -12,7 +12,7 @@ from desktop_agent.providers.transport.json_text import is_array, is_object
 _MARKABLE = ("text", "image", "tool_use", "tool_result")
 
 
-def mark(fields: dict[str, Any], lifetime: Literal["short", "long"]) -> None:
+def add_cache_marks(fields: dict[str, Any], lifetime: Literal["short", "long"]) -> None:
     """Mark a body. One lifetime for all: longer ones would have to stand before shorter ones."""
     control: dict[str, Any] = {"type": "ephemeral"}
     if lifetime == "long":
@@ -29,8 +29,8 @@ def mark(fields: dict[str, Any], lifetime: Literal["short", "long"]) -> None:
             block["cache_control"] = dict(control)
 
 
-def has_marks(value: Any) -> bool:
+def has_cache_marks(value: Any) -> bool:
     """Whether the person marks by themselves: then nobody else does, because the number and the order count."""
     if is_object(value):
-        return "cache_control" in value or any(map(has_marks, value.values()))
-    return is_array(value) and any(map(has_marks, value))
+        return "cache_control" in value or any(map(has_cache_marks, value.values()))
+    return is_array(value) and any(map(has_cache_marks, value))

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from desktop_agent.providers.dialects.anthropic.steps import block_of, citation_of, is_step
+from desktop_agent.providers.dialects.anthropic.steps import is_step, parse_block, parse_citation
 from desktop_agent.providers.dialects.anthropic.usage import UsageCounter
-from desktop_agent.providers.dialects.finish_reasons import failure_of, finish_word, reason_of
+from desktop_agent.providers.dialects.finish_reasons import failure_for, finish_word, stop_reason_for
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport import failures
 from desktop_agent.providers.transport.json_text import (
@@ -18,9 +18,9 @@ from desktop_agent.providers.transport.json_text import (
     is_array,
     is_object,
     loads_object,
-    mended_json,
     object_in,
     objects_in,
+    repair_json,
 )
 from desktop_agent.providers.transport.sse import Frame
 from desktop_agent.vocabulary.errors import ProviderError
@@ -44,7 +44,7 @@ _OF_A_CALL = ("type", "id", "name", "input", "cache_control")
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenBlock:
     """A block that was started and not stopped. `raw` as it came; `pieces` of its input.
 
     `number` says where it stands in the answer: blocks may be open side by side, and each is shown as it comes.
@@ -67,7 +67,7 @@ class _Open:
         return bool(self.raw.get("input")) and "".join(self.pieces).strip() in ("", "{}")
 
 
-class _Blocks:
+class _BlockReader:
     """The blocks of one answer, from their start over their deltas to their stop.
 
     `index` is that of the block which was started last; `delta` and `field` are the type of delta that it is made of
@@ -82,13 +82,13 @@ class _Blocks:
         self._builder = builder
         self._names = names
         self._started = 0
-        self._open: dict[int, _Open] = {}
+        self._open: dict[int, _OpenBlock] = {}
 
     def end_empty_calls(self) -> None:
         """Nothing follows but an error, so calls that were stopped without input have an empty one."""
         for place, block in list(self._open.items()):
             if block.kind == _EMPTY_CALL:
-                self._hand_out(place, block)
+                self._emit_call(place, block)
 
     def end(self) -> None:
         """The answer is over: blocks that nobody stopped are whole, but for calls, whose end says what they are."""
@@ -105,72 +105,72 @@ class _Blocks:
         kind = str(raw.get("type") or "")
         self.index, self.delta, self.field = place, "", ""
         self._started += 1
-        block = self._open[place] = _Open(kind, _number(place, self._started), dict(raw))
+        block = self._open[place] = _OpenBlock(kind, _order_number(place, self._started), dict(raw))
         self._builder.open_item(block.number)
         part = self._builder.part(block.number)
         if kind == "text":
             self.delta, self.field, self.take = "text_delta", "text", part.text
             block.citations += objects_in(raw, "citations")
-            part.text(_string(raw, "text"))
+            part.text(_string_in(raw, "text"))
         elif kind == "thinking":
             self.delta, self.field, self.take = "thinking_delta", "thinking", part.thinking
-            part.thinking(_string(raw, "thinking"), type=kind, signature=_string(raw, "signature"))
+            part.thinking(_string_in(raw, "thinking"), type=kind, signature=_string_in(raw, "signature"))
         elif kind == "redacted_thinking":
-            part.end_thinking(type=kind, data=_string(raw, "data"))
+            part.end_thinking(type=kind, data=_string_in(raw, "data"))
         elif kind == "tool_use":
-            call_id, name = _string(raw, "id"), _string(raw, "name")
-            self.delta, self.field, self.take = "input_json_delta", "partial_json", self._more_input
-            self._builder.call_fragment(index=place, id=call_id, name=self._names.get(name, name), arguments="")
+            call_id, name = _string_in(raw, "id"), _string_in(raw, "name")
+            self.delta, self.field, self.take = "input_json_delta", "partial_json", self._add_input
+            self._builder.add_call_fragment(index=place, id=call_id, name=self._names.get(name, name), arguments="")
             extras = {key: value for key, value in raw.items() if key not in _OF_A_CALL and value is not None}
             if extras:
-                self._builder.calls.keep(call_id, extras)
+                self._builder.calls.attach_metadata(call_id, extras)
 
     def _end_stopped_calls(self) -> None:
         """Another block begins: calls that were stopped are what they are."""
         for place, block in list(self._open.items()):
             if block.kind in (_EMPTY_CALL, _BROKEN_CALL):
-                self._hand_out(place, block)
+                self._emit_call(place, block)
 
-    def _hand_out(self, place: int, block: _Open) -> None:
+    def _emit_call(self, place: int, block: _OpenBlock) -> None:
         del self._open[place]
         self._builder.end_calls(index=place, number=block.number)
         self._builder.end_item(block.number)
 
-    def piece(self, place: int, delta: dict[str, Any]) -> None:
+    def add_delta(self, place: int, delta: dict[str, Any]) -> None:
         """What the fast way did not take. A piece that its block's start did not announce is taken for what it says."""
         block = self._open.get(place)
         kind = block.kind if block is not None else ""
-        part = self._builder.part(block.number if block is not None else _number(place, 0))
+        part = self._builder.part(block.number if block is not None else _order_number(place, 0))
         match delta.get("type"):
             case "text_delta" if kind in _ASSEMBLED:
-                part.text(_string(delta, "text"))
+                part.text(_string_in(delta, "text"))
             case "thinking_delta" if kind in _ASSEMBLED:
-                part.thinking(_string(delta, "thinking"), type="thinking")
+                part.thinking(_string_in(delta, "thinking"), type="thinking")
             case "signature_delta" if kind in _ASSEMBLED:
-                part.thinking("", type="thinking", signature=_string(delta, "signature"))
+                part.thinking("", type="thinking", signature=_string_in(delta, "signature"))
             case "input_json_delta" if block is not None and kind not in _ASSEMBLED - _CALLS:
-                self._input(place, block, _json_in(delta, "partial_json"))
+                self._append_input(place, block, _json_in(delta, "partial_json"))
             case "input_json_delta":
                 # Of a call that never began: it has no name, and is heard of.
-                self._builder.call_fragment(index=place, arguments=_json_in(delta, "partial_json"))
+                self._builder.add_call_fragment(index=place, arguments=_json_in(delta, "partial_json"))
             case "citations_delta" if block is not None:
                 block.citations += [object_in(delta, "citation")] if object_in(delta, "citation") else []
             case "compaction_delta" if block is not None:
                 block.raw |= {name: value for name, value in delta.items() if name != "type" and value is not None}
             case ("text_delta" | "thinking_delta" | "signature_delta") as name if block is not None:
                 name = name.removesuffix("_delta")
-                block.raw[name] = _string(block.raw, name) + _string(delta, name)
+                block.raw[name] = _string_in(block.raw, name) + _string_in(delta, name)
             case _:
                 pass
 
-    def _more_input(self, piece: str) -> None:
-        self._input(self.index, self._open[self.index], piece)
+    def _add_input(self, piece: str) -> None:
+        self._append_input(self.index, self._open[self.index], piece)
 
-    def _input(self, place: int, block: _Open, piece: str) -> None:
+    def _append_input(self, place: int, block: _OpenBlock, piece: str) -> None:
         if piece:
             block.pieces.append(piece)
             if block.kind in _CALLS:
-                self._builder.call_fragment(index=place, arguments=piece)
+                self._builder.add_call_fragment(index=place, arguments=piece)
 
     def stop(self, place: int) -> None:
         """A block is whole. A call without a whole input waits: the answer may have been cut, as only its end says."""
@@ -181,15 +181,15 @@ class _Blocks:
             self.delta, self.field = "", ""
         if block.kind == "text":
             state = {"wire_citations": block.citations} if block.citations else {}
-            self._builder.part(block.number).end_text(tuple(citation_of(each) for each in block.citations), **state)
+            self._builder.part(block.number).end_text(tuple(parse_citation(each) for each in block.citations), **state)
         elif block.kind == "thinking":
             self._builder.part(block.number).end_thinking()
         elif block.kind == "tool_use":
             is_empty = not "".join(block.pieces).strip()
             if block.has_input_in_start:
-                self._builder.call_fragment(index=place, arguments=block.raw["input"])
+                self._builder.add_call_fragment(index=place, arguments=block.raw["input"])
             elif block.input is None:
-                self._open[place] = _Open(_EMPTY_CALL if is_empty else _BROKEN_CALL, block.number, {})
+                self._open[place] = _OpenBlock(_EMPTY_CALL if is_empty else _BROKEN_CALL, block.number, {})
                 return
             self._builder.end_calls(index=place, number=block.number)
         elif block.kind in (_EMPTY_CALL, _BROKEN_CALL):
@@ -199,7 +199,7 @@ class _Blocks:
             self._end_raw(block)
         self._builder.end_item(block.number)
 
-    def _end_raw(self, block: _Open) -> None:
+    def _end_raw(self, block: _OpenBlock) -> None:
         """A step whose input broke off was never taken."""
         if "".join(block.pieces).strip():
             found = block.input
@@ -208,7 +208,7 @@ class _Blocks:
             block.raw["input"] = found
         if block.citations:
             block.raw["citations"] = block.citations
-        self._builder.block(block_of(block.raw), block.number)
+        self._builder.add_block(parse_block(block.raw), block.number)
 
 
 class FrameReader:
@@ -233,7 +233,7 @@ class FrameReader:
         self._headers = headers
         self._without_key = without_key
         self._usage = UsageCounter()
-        self._blocks = _Blocks(builder, names or {})
+        self._blocks = _BlockReader(builder, names or {})
         self._reason: str | None = None
         self._details: dict[str, Any] = {}
         self._is_over = False
@@ -263,7 +263,7 @@ class FrameReader:
             blocks.take(piece)
             return
         if is_object(data):
-            self._event(str(data.get("type") or name), data)
+            self._read_event(str(data.get("type") or name), data)
         elif is_array(data) or name == "error":
             self._fail(data)
 
@@ -273,29 +273,29 @@ class FrameReader:
             return False
         self._is_over = True
         raw = self._reason
-        reason = StopReason.END_TURN if raw is None else (_REASONS.get(raw) or reason_of(raw))
+        reason = StopReason.END_TURN if raw is None else (_REASONS.get(raw) or stop_reason_for(raw))
         self._blocks.end()
         if reason is StopReason.REFUSAL:
             self._builder.end_calls(cut=True)
         self._builder.end(reason, raw, self._details or None)
         return True
 
-    def _event(self, kind: str, data: dict[str, Any]) -> None:
+    def _read_event(self, kind: str, data: dict[str, Any]) -> None:
         match kind:
             case "content_block_delta":
-                self._blocks.piece(self._place(data), object_in(data, "delta"))
+                self._blocks.add_delta(self._block_index(data), object_in(data, "delta"))
             case "content_block_start":
-                self._blocks.start(self._place(data, 1), object_in(data, "content_block"))
+                self._blocks.start(self._block_index(data, 1), object_in(data, "content_block"))
             case "content_block_stop":
-                self._blocks.stop(self._place(data))
+                self._blocks.stop(self._block_index(data))
             case "message_start":
-                self._head(object_in(data, "message"))
+                self._read_start(object_in(data, "message"))
             case "message_delta":
-                self._report(object_in(data, "delta"), data)
+                self._read_report(object_in(data, "delta"), data)
             case "message_stop":
                 self.done = True
             case "message":
-                self._whole(data)
+                self._read_whole(data)
             case "ping":
                 pass
             case _:
@@ -304,44 +304,44 @@ class FrameReader:
                 return
         self.recognised = True
 
-    def _place(self, data: dict[str, Any], step: int = 0) -> int:
+    def _block_index(self, data: dict[str, Any], step: int = 0) -> int:
         index = data.get("index")
         return index if type(index) is int else self._blocks.index + step
 
     def _fail(self, data: Any) -> None:
         if self.failure is None:
             self._blocks.end_empty_calls()
-            self.failure = failures.from_stream(self._without_key(data), self._headers)
+            self.failure = failures.error_from_stream(self._without_key(data), self._headers)
 
-    def _head(self, message: dict[str, Any]) -> None:
-        self._builder.named(message.get("id"))
-        self._count(message)
-        self._details |= {name: mended_json(message[name]) for name in _REPORTED if message.get(name)}
+    def _read_start(self, message: dict[str, Any]) -> None:
+        self._builder.set_response_id(message.get("id"))
+        self._read_usage(message)
+        self._details |= {name: repair_json(message[name]) for name in _REPORTED if message.get(name)}
 
-    def _report(self, delta: dict[str, Any], data: dict[str, Any]) -> None:
+    def _read_report(self, delta: dict[str, Any], data: dict[str, Any]) -> None:
         """Why it stopped, and what the server says about that; the last one that says anything counts."""
         reason = finish_word(delta.get("stop_reason"))
         if reason is not None:
             self._reason = reason
-            self.failure = self.failure or failure_of(reason, failures.request_id(self._headers))
-        self._details |= mended_json(object_in(delta, "stop_details"))
+            self.failure = self.failure or failure_for(reason, failures.request_id(self._headers))
+        self._details |= repair_json(object_in(delta, "stop_details"))
         said = {name: value for name, value in delta.items() if name not in ("stop_reason", "stop_details")}
-        self._details |= {name: mended_json(value) for name, value in said.items() if value is not None}
-        self._count(data)
+        self._details |= {name: repair_json(value) for name, value in said.items() if value is not None}
+        self._read_usage(data)
 
-    def _count(self, data: dict[str, Any]) -> None:
+    def _read_usage(self, data: dict[str, Any]) -> None:
         self._builder.usage = self._usage.take(object_in(data, "usage")) or self._builder.usage
 
-    def _whole(self, message: dict[str, Any]) -> None:
-        self._head(message)
+    def _read_whole(self, message: dict[str, Any]) -> None:
+        self._read_start(message)
         for place, block in enumerate(objects_in(message, "content")):
             self._blocks.start(place, block)
             self._blocks.stop(place)
-        self._report({name: message.get(name) for name in ("stop_reason", "stop_sequence", "stop_details")}, {})
+        self._read_report({name: message.get(name) for name in ("stop_reason", "stop_sequence", "stop_details")}, {})
         self.done = True
 
 
-def _number(place: int, started: int) -> int:
+def _order_number(place: int, started: int) -> int:
     """The order of the indices; of the starts, where a server uses one index for all."""
     return (min(max(place, 0), 1 << 16) << 16) + min(started, 0xFFFF) + 1
 
@@ -352,6 +352,6 @@ def _json_in(data: dict[str, Any], name: str) -> str:
     return value if isinstance(value, str) else dumps(value).decode() if value is not None else ""
 
 
-def _string(data: dict[str, Any], name: str) -> str:
+def _string_in(data: dict[str, Any], name: str) -> str:
     value = data.get(name)
     return value if isinstance(value, str) else ""

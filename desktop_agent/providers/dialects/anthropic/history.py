@@ -59,7 +59,7 @@ class Section:
         return has_prompt and (self.answer is None or not self.answer.tool_uses)
 
 
-def without_refused(messages: Sequence[Message]) -> tuple[list[Message], bool]:
+def drop_refused_turns(messages: Sequence[Message]) -> tuple[list[Message], bool]:
     """Leave out answers that this provider refused to finish, each with the turn that it refused; whether it did.
 
     Sent again they would be refused again. A turn that is being asked once more, or was and got another answer, stays;
@@ -95,14 +95,14 @@ def _start_of_turn(messages: Sequence[Message]) -> int:
     return start
 
 
-def sections(messages: Iterable[Message], account: str, model: str) -> list[Section]:
+def split_sections(messages: Iterable[Message], account: str, model: str) -> list[Section]:
     """The history cut at its answers; those that would be empty on the wire are left out."""
     found = [Section()]
     for message in messages:
         own = message.role is Role.ASSISTANT and _is_own(message, account, model)
         if message.role is not Role.ASSISTANT:
             found[-1].after.append(message)
-        elif _says_anything(message, is_own=own):
+        elif _has_content(message, is_own=own):
             found.append(Section(message, own))
     is_open = True
     for section in reversed(found):
@@ -119,7 +119,7 @@ def _is_own(message: Message, account: str, model: str) -> bool:
     return message.model in (None, model)
 
 
-def _says_anything(message: Message, *, is_own: bool) -> bool:
+def _has_content(message: Message, *, is_own: bool) -> bool:
     """Whether more than thinking remains of an answer: thinking alone, or at the end, is not taken."""
     for block in message.blocks:
         if isinstance(block, ToolUse) or (isinstance(block, Text) and block.text.strip()):
@@ -136,10 +136,10 @@ class ServerSteps:
     """
 
     def __init__(self, sections: Iterable[Section]) -> None:
-        self._answered = {raw["tool_use_id"] for raw in _raws(sections) if isinstance(raw.get("tool_use_id"), str)}
+        self._answered = {raw["tool_use_id"] for raw in _raw_steps(sections) if isinstance(raw.get("tool_use_id"), str)}
         self._used: set[str] = set()
 
-    def takes(self, raw: dict[str, Any], *, is_open: bool) -> bool:
+    def accepts(self, raw: dict[str, Any], *, is_open: bool) -> bool:
         """Whether this step goes back. Ask in the order of the steps."""
         kind, step_id = str(raw.get("type") or ""), raw.get("id")
         if kind.endswith("tool_use") and isinstance(step_id, str):
@@ -153,7 +153,7 @@ class ServerSteps:
         return step_id in self._used
 
 
-def _raws(sections: Iterable[Section]) -> Iterator[dict[str, Any]]:
+def _raw_steps(sections: Iterable[Section]) -> Iterator[dict[str, Any]]:
     for section in sections:
         for block in section.answer.blocks if section.answer is not None and section.is_own else ():
             if isinstance(block, ServerStep) and block.provider == PROVIDER and is_object(block.raw):
@@ -184,6 +184,6 @@ def wire_name(name: str) -> str:
     return f"{_NOT_IN_NAMES.sub('_', name)[:55]}_{digest}"
 
 
-def own_names(tools: Iterable[ToolSpec]) -> dict[str, str]:
+def names_by_wire_name(tools: Iterable[ToolSpec]) -> dict[str, str]:
     """From the wire's names back to those of the tools, where they differ."""
     return {wire_name(tool.name): tool.name for tool in tools if wire_name(tool.name) != tool.name}

@@ -12,11 +12,11 @@ from desktop_agent.providers.dialects.anthropic.history import (
     CallIds,
     Section,
     ServerSteps,
-    sections,
+    drop_refused_turns,
+    split_sections,
     wire_name,
-    without_refused,
 )
-from desktop_agent.providers.dialects.anthropic.pictures import Pictures
+from desktop_agent.providers.dialects.anthropic.pictures import PictureEncoder
 from desktop_agent.providers.dialects.anthropic.steps import PROVIDER
 from desktop_agent.providers.dialects.prefix import PrefixDigest
 from desktop_agent.providers.dialects.results_of_calls import NO_RESULT
@@ -26,15 +26,17 @@ from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.requests import Capabilities, ModelRequest
 
-GO_ON = "Continue."
-BEGIN = "Begin."
-_ASKED_TO_GO_ON = Sentence("This model does not go on from an answer of its own; it was asked in words to continue.")
-_LEFT_OUT = Sentence("A question that this provider refused to answer was left out, and so was the refusal.")
-_THOUGHTS = ("thinking", "redacted_thinking")
+CONTINUE_PROMPT = "Continue."
+BEGIN_PROMPT = "Begin."
+_ASKED_TO_CONTINUE = Sentence("This model does not go on from an answer of its own; it was asked in words to continue.")
+_REFUSED_TURN_LEFT_OUT = Sentence(
+    "A question that this provider refused to answer was left out, and so was the refusal."
+)
+_THINKING_TYPES = ("thinking", "redacted_thinking")
 
 
 @dataclass(slots=True)
-class Written:
+class EncodedHistory:
     """What goes over the wire, without cache marks.
 
     `carries_older`: thinking of earlier turns is in it. `is_bare`: the current turn called a tool without thinking
@@ -49,7 +51,7 @@ class Written:
     container: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-class Writer:
+class HistoryEncoder:
     """Writes the history of one request, once. `older`: whether thinking of earlier turns goes back."""
 
     def __init__(self, request: ModelRequest, known: Capabilities, account: str, *, older: bool = True) -> None:
@@ -58,23 +60,23 @@ class Writer:
         self._binds = known.binds_prefix or is_unsure
         self._late_system = known.late_system is True
         self._older = older
-        chosen, left_out = without_refused(request.messages)
-        self._sections = sections(chosen, account, request.model)
+        chosen, left_out = drop_refused_turns(request.messages)
+        self._sections = split_sections(chosen, account, request.model)
         self._steps = ServerSteps(self._sections)
         self._ids = CallIds()
-        self._pictures = Pictures(request.model, known)
-        self._out = Written(adjustments=[_LEFT_OUT] if left_out else [])
+        self._pictures = PictureEncoder(request.model, known)
+        self._out = EncodedHistory(adjustments=[_REFUSED_TURN_LEFT_OUT] if left_out else [])
         self._digest = PrefixDigest(account)
         self._is_in_loop = False
         self._pending: list[dict[str, Any]] = []  # of the last answer, not final yet
-        self._instructions = self._taken_instructions(request)
+        self._instructions = self._collect_instructions(request)
 
     @property
     def system(self) -> str:
         """All instructions that stand at the top."""
         return "\n\n".join(self._instructions)
 
-    def written(self, digest: PrefixDigest) -> Written:
+    def encode(self, digest: PrefixDigest) -> EncodedHistory:
         """Everything. `digest` was fed what stands before the messages and is fed them.
 
         Raises ImagesNotSupported, ImageRefused, CapabilityMissing and WrongUse.
@@ -87,11 +89,11 @@ class Writer:
                 before = section
             self._results(section)
             self._prompts(section)
-        self._close(before)
+        self._finish(before)
         self._pictures.check_all()
         return self._out
 
-    def _taken_instructions(self, request: ModelRequest) -> list[str]:
+    def _collect_instructions(self, request: ModelRequest) -> list[str]:
         """Those at the top: of the configuration, those before the first prompt, all where none may stand later."""
         found = [request.config.system_prompt or ""]
         for section in self._sections:
@@ -109,27 +111,27 @@ class Writer:
     def _answer(self, section: Section, answer: Message, before: Section) -> None:
         """An answer behind what asked for it: its own request ended in the same way."""
         if not self._out.messages:
-            self._user([_text(BEGIN)])
+            self._user([_text(BEGIN_PROMPT)])
         elif self._last_role == "assistant":
-            self._settle(is_whole=not before.is_paused)
+            self._finalise_answer(is_whole=not before.is_paused)
             if self._last_role == "assistant" and not before.is_paused:
-                self._user([_text(GO_ON)])
+                self._user([_text(CONTINUE_PROMPT)])
         origin = answer.origin
         can_think = not self._binds or (origin is not None and origin.prefix == self._digest.value)
         blocks = self._blocks(section, answer, can_think=can_think)
         if section.is_open:
-            self._note_loop(answer, blocks)
+            self._note_turn(answer, blocks)
         if blocks and self._last_role == "assistant":
             self._out.messages[-1]["content"] += blocks
         elif blocks:
             self._out.messages.append({"role": "assistant", "content": blocks})
         self._pending = list(blocks)
 
-    def _note_loop(self, answer: Message, blocks: list[dict[str, Any]]) -> None:
+    def _note_turn(self, answer: Message, blocks: list[dict[str, Any]]) -> None:
         """What the current turn is bound to: its first answer says whether it thinks, its last where code runs."""
         if not self._is_in_loop:
             self._is_in_loop = True
-            self._out.is_bare = bool(answer.tool_uses) and blocks[0]["type"] not in _THOUGHTS
+            self._out.is_bare = bool(answer.tool_uses) and blocks[0]["type"] not in _THINKING_TYPES
         found = object_in(answer.stop_details, "container")
         if found:
             self._out.container = found
@@ -155,11 +157,11 @@ class Writer:
             case ToolUse():
                 return self._call(block, is_ours=is_ours)
             case Thinking() if is_ours and can_think and (self._older or section.is_open):
-                written = _thought(block)
+                written = _thinking_block(block)
                 self._out.carries_older |= written is not None and not section.is_open
                 return written
             case ServerStep() | Unknown() if is_ours and is_object(block.raw):
-                takes = self._steps.takes(block.raw, is_open=section.is_open and section.is_whole)
+                takes = self._steps.accepts(block.raw, is_open=section.is_open and section.is_whole)
                 return block.raw if takes else None
             case _:
                 return None
@@ -211,26 +213,26 @@ class Writer:
         late = section.after if section.answer is not None else _after_first_prompt(section.after)
         texts = [message.text for message in late if message.role is Role.SYSTEM and message.text.strip()]
         if texts:
-            self._settle(is_whole=True)
+            self._finalise_answer(is_whole=True)
             if self._last_role != "user":
-                self._user([_text(GO_ON if self._out.messages else BEGIN)])
-            self._say("system", [_text("\n\n".join(texts))])
+                self._user([_text(CONTINUE_PROMPT if self._out.messages else BEGIN_PROMPT)])
+            self._append("system", [_text("\n\n".join(texts))])
 
     def _part(self, part: Text | Json | Image) -> dict[str, Any]:
         if isinstance(part, Image):
-            return self._pictures.written(part)
+            return self._pictures.encode(part)
         return _text(part.text if isinstance(part, Text) else dumps(part.value).decode())
 
     def _user(self, blocks: list[dict[str, Any]]) -> None:
         if not blocks:
             return
-        self._settle(is_whole=True)
+        self._finalise_answer(is_whole=True)
         # Where the answer behind instructions came to nothing, they follow the next prompt instead of parting two.
         late = [self._out.messages.pop()] if self._last_role == "system" else []
-        self._say("user", blocks)
+        self._append("user", blocks)
         self._out.messages += late
 
-    def _say(self, role: str, blocks: list[dict[str, Any]]) -> None:
+    def _append(self, role: str, blocks: list[dict[str, Any]]) -> None:
         for block in blocks:
             self._digest.add([role, block])
         if self._last_role == role:
@@ -238,11 +240,11 @@ class Writer:
         else:
             self._out.messages.append({"role": role, "content": blocks})
 
-    def _settle(self, *, is_whole: bool) -> None:
+    def _finalise_answer(self, *, is_whole: bool) -> None:
         """The last answer is final. A whole one cannot end in thinking: nothing followed it, so nothing needs it."""
         if is_whole and self._last_role == "assistant":
             content = self._out.messages[-1]["content"]
-            while content and content[-1]["type"] in _THOUGHTS:
+            while content and content[-1]["type"] in _THINKING_TYPES:
                 content.pop()
                 if self._pending:
                     self._pending.pop()
@@ -252,14 +254,14 @@ class Writer:
             self._digest.add(["assistant", block])
         self._pending = []
 
-    def _close(self, last: Section) -> None:
+    def _finish(self, last: Section) -> None:
         """A request ends with a prompt, unless the server itself paused; answers are not begun for a model."""
-        self._settle(is_whole=not last.is_paused)
+        self._finalise_answer(is_whole=not last.is_paused)
         if not self._out.messages:
-            self._user([_text(BEGIN)])
+            self._user([_text(BEGIN_PROMPT)])
         elif self._last_role == "assistant" and not last.is_paused:
-            self._user([_text(GO_ON)])
-            self._out.adjustments.append(_ASKED_TO_GO_ON)
+            self._user([_text(CONTINUE_PROMPT)])
+            self._out.adjustments.append(_ASKED_TO_CONTINUE)
 
 
 def _text(text: str) -> dict[str, Any]:
@@ -275,7 +277,7 @@ def _after_first_prompt(messages: list[Message]) -> list[Message]:
     return messages[first:]
 
 
-def _thought(block: Thinking) -> dict[str, Any] | None:
+def _thinking_block(block: Thinking) -> dict[str, Any] | None:
     """A thinking block as it came; without a signature it was cut, or is of a server that gives none."""
     kind, state = block.metadata.get("type"), block.metadata
     if kind == "redacted_thinking" and state.get("data"):

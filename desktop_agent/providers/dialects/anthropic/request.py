@@ -6,14 +6,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from desktop_agent.providers.dialects.anthropic import caching
-from desktop_agent.providers.dialects.anthropic.history import own_names, wire_name
-from desktop_agent.providers.dialects.anthropic.messages import Writer, Written
+from desktop_agent.providers.dialects.anthropic.history import names_by_wire_name, wire_name
+from desktop_agent.providers.dialects.anthropic.messages import EncodedHistory, HistoryEncoder
 from desktop_agent.providers.dialects.anthropic.thinking import (
-    Ability,
-    Switch,
-    ability_of,
-    switch_for,
-    without_conflicts,
+    ThinkingAbility,
+    ThinkingSetting,
+    resolve_conflicts,
+    thinking_ability,
+    thinking_setting,
 )
 from desktop_agent.providers.dialects.prefix import PrefixDigest
 from desktop_agent.providers.transport.json_text import is_array, is_object, object_in
@@ -22,7 +22,7 @@ from desktop_agent.vocabulary.messages import now
 from desktop_agent.vocabulary.requests import Capabilities, ModelRequest, ProviderConfig
 from desktop_agent.vocabulary.tool_calls import ToolSpec
 
-USUAL_MAX_TOKENS = 8192
+DEFAULT_MAX_TOKENS = 8192
 # What the server counts; the rest of a body it refuses there.
 _COUNTED = frozenset(
     {"model", "messages", "system", "tools", "tool_choice", "thinking", "output_config", "cache_control", "speed"}
@@ -37,7 +37,7 @@ _BARE_LOOP = Sentence("Reasoning starts with the next question: it cannot be swi
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class RequestBody:
     """The body and what belongs to it.
 
     `prefix` is the digest of all that the model reads. `names`: from the wire's names of tools back to their own.
@@ -52,12 +52,12 @@ class Body:
     carries_older: bool = False
 
     @property
-    def counted(self) -> dict[str, Any]:
+    def count_fields(self) -> dict[str, Any]:
         """What the server is sent to count."""
         return {name: value for name, value in self.fields.items() if name in _COUNTED}
 
     @property
-    def warming(self) -> dict[str, Any]:
+    def cache_warming_fields(self) -> dict[str, Any]:
         """The same, to be kept and not answered: nothing that only matters for an answer."""
         fields = {name: value for name, value in self.fields.items() if name != "stream"} | {"max_tokens": 0}
         if object_in(fields, "thinking").get("type") == "enabled":
@@ -69,7 +69,7 @@ class Body:
         return fields | ({"output_config": config} if config else {})
 
 
-def body_for(request: ModelRequest, known: Capabilities, account: str, *, older: bool = True) -> Body:
+def build_body(request: ModelRequest, known: Capabilities, account: str, *, older: bool = True) -> RequestBody:
     """The body to send; without `older` no thinking of earlier turns is in it. `extra_options` win.
 
     Raises ToolCallingNotSupported, ImagesNotSupported, CapabilityMissing, ImageRefused, and WrongUse for what cannot
@@ -78,16 +78,16 @@ def body_for(request: ModelRequest, known: Capabilities, account: str, *, older:
     _check(request, known)
     config = request.config
     extra = {name: value for name, value in config.extra_options.items() if name != "betas"}
-    writer = Writer(request, known, account, older=older)
+    writer = HistoryEncoder(request, known, account, older=older)
     top = {**_tools(request.tools), **_system(writer.system, config)}
     digest = PrefixDigest(account)
     for name in ("tools", "system"):
         digest.add([name, extra.get(name, top.get(name))])
-    written = writer.written(digest)
-    limit, cut = _limit(config, known)
-    able = ability_of(request, known, limit)
-    switch = _switch(request, able, written, extra)
-    choice, freed = _choice(request, able)
+    written = writer.encode(digest)
+    limit, cut = _token_limit(config, known)
+    able = thinking_ability(request, known, limit)
+    switch = _thinking(request, able, written, extra)
+    choice, freed = _tool_choice(request, able)
     fields = {
         "model": request.model,
         "max_tokens": limit,
@@ -96,17 +96,17 @@ def body_for(request: ModelRequest, known: Capabilities, account: str, *, older:
         **choice,
         **({"thinking": switch.thinking} if switch.thinking is not None else {}),
         **_output(config, switch),
-        **_stops(config),
+        **_stop_sequences(config),
         **_container(written.container),
         "stream": True,
     }
-    if config.caching.enabled and not caching.has_marks(extra):
-        caching.mark(fields, config.caching.lifetime)
-    return Body(
-        fields=_with_extra(fields, extra),
+    if config.caching.enabled and not caching.has_cache_marks(extra):
+        caching.add_cache_marks(fields, config.caching.lifetime)
+    return RequestBody(
+        fields=_with_extra_options(fields, extra),
         prefix=digest.value,
-        adjustments=(*written.adjustments, *cut, *switch.adjustments, *freed, *_left_out(config)),
-        names=own_names(request.tools),
+        adjustments=(*written.adjustments, *cut, *switch.adjustments, *freed, *_dropped_options(config)),
+        names=names_by_wire_name(request.tools),
         betas=_betas(config.extra_options.get("betas")),
         carries_older=written.carries_older,
     )
@@ -137,28 +137,30 @@ def _system(text: str, config: ProviderConfig) -> dict[str, Any]:
     return {"system": [{"type": "text", "text": text}]} if text else {}
 
 
-def _limit(config: ProviderConfig, known: Capabilities) -> tuple[int, tuple[Sentence, ...]]:
+def _token_limit(config: ProviderConfig, known: Capabilities) -> tuple[int, tuple[Sentence, ...]]:
     """max_tokens, which this API demands."""
     wanted, most = config.max_tokens, known.max_output_tokens
     if wanted is None:
-        return most or USUAL_MAX_TOKENS, ()
+        return most or DEFAULT_MAX_TOKENS, ()
     if most is not None and wanted > most:
         return most, (Sentence(_LESS_TOKENS, {"tokens": str(most)}),)
     return wanted, ()
 
 
-def _switch(request: ModelRequest, able: Ability, written: Written, extra: dict[str, Any]) -> Switch:
-    switch = switch_for(request.config.reasoning, able)
+def _thinking(
+    request: ModelRequest, able: ThinkingAbility, written: EncodedHistory, extra: dict[str, Any]
+) -> ThinkingSetting:
+    switch = thinking_setting(request.config.reasoning, able)
     is_forced = bool(request.tools) and request.tool_choice.mode in ("required", "named") and able.takes_forced_calls
     own_effort = object_in(extra, "output_config").get("effort")
     effort = own_effort if isinstance(own_effort, str) else switch.effort
-    switch = without_conflicts(switch, able, forced=is_forced, effort=effort)
+    switch = resolve_conflicts(switch, able, forced=is_forced, effort=effort)
     if written.is_bare and switch.thinking is not None and switch.thinking["type"] == "enabled":
-        return Switch(None, switch.effort, (*switch.adjustments, _BARE_LOOP))
+        return ThinkingSetting(None, switch.effort, (*switch.adjustments, _BARE_LOOP))
     return switch
 
 
-def _choice(request: ModelRequest, able: Ability) -> tuple[dict[str, Any], tuple[Sentence, ...]]:
+def _tool_choice(request: ModelRequest, able: ThinkingAbility) -> tuple[dict[str, Any], tuple[Sentence, ...]]:
     """Nothing where there are no tools to choose from."""
     choice = request.tool_choice
     if not request.tools or choice.mode == "auto":
@@ -172,7 +174,7 @@ def _choice(request: ModelRequest, able: Ability) -> tuple[dict[str, Any], tuple
     return {"tool_choice": {"type": "tool", "name": wire_name(choice.name)}}, ()
 
 
-def _output(config: ProviderConfig, switch: Switch) -> dict[str, Any]:
+def _output(config: ProviderConfig, switch: ThinkingSetting) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if switch.effort is not None:
         found["effort"] = switch.effort
@@ -198,7 +200,7 @@ def _closed(schema: Any) -> Any:
     return closed
 
 
-def _stops(config: ProviderConfig) -> dict[str, Any]:
+def _stop_sequences(config: ProviderConfig) -> dict[str, Any]:
     found = [each for each in config.stop_sequences if each.strip()]
     return {"stop_sequences": found} if found else {}
 
@@ -213,7 +215,7 @@ def _container(container: dict[str, Any]) -> dict[str, Any]:
     return {"container": name} if isinstance(name, str) and is_there else {}
 
 
-def _with_extra(fields: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
+def _with_extra_options(fields: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
     """The person's own words win; beside a part of `output_config` the rest of it stays."""
     merged = fields | extra
     if is_object(extra.get("output_config")) and "output_config" in fields:
@@ -221,7 +223,7 @@ def _with_extra(fields: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]
     return merged
 
 
-def _left_out(config: ProviderConfig) -> Iterator[Sentence]:
+def _dropped_options(config: ProviderConfig) -> Iterator[Sentence]:
     values = {"temperature": config.temperature, "top_p": config.top_p, "top_k": config.top_k}
     for name, value in values.items():
         if value is not None:

@@ -10,7 +10,7 @@ a model that nobody knows nothing is asked unless the person did. Graceful downg
 from dataclasses import dataclass, replace
 from typing import Any
 
-from desktop_agent.providers.dialects.anthropic.listing import LEAST_BUDGET
+from desktop_agent.providers.dialects.anthropic.listing import MIN_BUDGET
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.requests import (
     Capabilities,
@@ -24,8 +24,8 @@ from desktop_agent.vocabulary.requests import (
     ReasoningEffort,
 )
 
-_ORDER: tuple[Effort, ...] = ("minimal", "low", "medium", "high", "xhigh", "max")
-_USUAL: tuple[Effort, ...] = ("low", "medium", "high", "max")
+_EFFORT_ORDER: tuple[Effort, ...] = ("minimal", "low", "medium", "high", "xhigh", "max")
+_USUAL_EFFORTS: tuple[Effort, ...] = ("low", "medium", "high", "max")
 _UP_TO_HIGH = ("low", "medium", "high")
 _BUDGETS: dict[Effort, int] = {
     "minimal": 1024,
@@ -40,7 +40,7 @@ _OFF_UP_TO_HIGH = frozenset({"claude-opus-5"})
 
 
 @dataclass(frozen=True, slots=True)
-class Switch:
+class ThinkingSetting:
     """The `thinking` field and the effort to send, None for neither, and what was changed about the wish."""
 
     thinking: dict[str, Any] | None = None
@@ -54,7 +54,7 @@ class Switch:
 
 
 @dataclass(frozen=True, slots=True)
-class Ability:
+class ThinkingAbility:
     """What a model takes. `modes` is None where nobody knows."""
 
     model: str
@@ -83,36 +83,38 @@ class Ability:
         return {"type": "adaptive", "display": "summarized"} if self.shows else {"type": "adaptive"}
 
 
-def ability_of(request: ModelRequest, known: Capabilities, room: int) -> Ability:
+def thinking_ability(request: ModelRequest, known: Capabilities, room: int) -> ThinkingAbility:
     """What this request's model takes. `room` is its max_tokens."""
-    return Ability(request.model, known, known.reasoning_modes, request.config.show_reasoning, room)
+    return ThinkingAbility(request.model, known, known.reasoning_modes, request.config.show_reasoning, room)
 
 
-def switch_for(wish: Reasoning | None, able: Ability) -> Switch:
+def thinking_setting(wish: Reasoning | None, able: ThinkingAbility) -> ThinkingSetting:
     """What to send for this wish."""
     match wish:
         case None:
-            return _unasked(able)
+            return _default_setting(able)
         case ReasoningDisabled():
-            return _off(able)
+            return _off_setting(able)
         case ReasoningEffort():
-            return _effort(wish.level, able)
+            return _effort_setting(wish.level, able)
         case ReasoningAdaptive():
-            return _free(able)
+            return _adaptive_setting(able)
         case ReasoningBetweenTools():
-            return _between_tools(able)
+            return _between_tools_setting(able)
         case ReasoningBudget():
-            return _budget(wish.tokens, able)
+            return _budget_setting(wish.tokens, able)
 
 
-def without_conflicts(switch: Switch, able: Ability, *, forced: bool, effort: str | None) -> Switch:
+def resolve_conflicts(
+    switch: ThinkingSetting, able: ThinkingAbility, *, forced: bool, effort: str | None
+) -> ThinkingSetting:
     """The same, fit for a forced call, and for an `effort` that the person wrote into the body themselves."""
     if forced and switch.is_on and able.known.reasons_by_default is not True:
-        switch = _said(replace(switch, thinking=None), _NO_THINKING_WHEN_FORCED)
+        switch = _with_adjustments(replace(switch, thinking=None), _NO_THINKING_WHEN_FORCED)
     kind = switch.thinking["type"] if switch.thinking is not None else ""
     is_bound = kind == "between_tools" or (kind == "disabled" and able.model in _OFF_UP_TO_HIGH)
     if is_bound and effort is not None and effort not in _UP_TO_HIGH:
-        switch = _said(replace(switch, thinking=None), Sentence(_ON_AT_THIS_LEVEL, {"level": effort}))
+        switch = _with_adjustments(replace(switch, thinking=None), Sentence(_ON_AT_THIS_LEVEL, {"level": effort}))
     return switch
 
 
@@ -128,87 +130,95 @@ _NO_ROOM = Sentence("The answer's limit leaves no room for reasoning, so none wa
 _NO_THINKING_WHEN_FORCED = Sentence("No reasoning was asked for, because the model must call a tool.")
 
 
-def _said(switch: Switch, *sentences: Sentence) -> Switch:
+def _with_adjustments(switch: ThinkingSetting, *sentences: Sentence) -> ThinkingSetting:
     return replace(switch, adjustments=(*switch.adjustments, *sentences))
 
 
-def _unasked(able: Ability) -> Switch:
+def _default_setting(able: ThinkingAbility) -> ThinkingSetting:
     """A model that thinks anyway is asked to show it; nothing else is switched on or off."""
     thinks = able.known.reasons_by_default
     if thinks is None:
         thinks = able.always_thinks
     if able.shows and thinks and able.modes is not None and "adaptive" in able.modes:
-        return Switch(able.adaptive)
-    return Switch()
+        return ThinkingSetting(able.adaptive)
+    return ThinkingSetting()
 
 
-def _off(able: Ability) -> Switch:
+def _off_setting(able: ThinkingAbility) -> ThinkingSetting:
     if able.takes("disabled"):
-        return Switch({"type": "disabled"})
+        return ThinkingSetting({"type": "disabled"})
     if able.takes("between_tools"):
-        return Switch({"type": "between_tools"}, adjustments=(_BETWEEN,))
+        return ThinkingSetting({"type": "between_tools"}, adjustments=(_BETWEEN,))
     if not able.always_thinks:
-        return Switch()
-    levels = _levels(able)
-    return Switch(able.adaptive, levels[0] if levels else None, (_NOT_OFF,))
+        return ThinkingSetting()
+    levels = _effort_levels(able)
+    return ThinkingSetting(able.adaptive, levels[0] if levels else None, (_NOT_OFF,))
 
 
-def _free(able: Ability) -> Switch:
+def _adaptive_setting(able: ThinkingAbility) -> ThinkingSetting:
     if able.takes("adaptive"):
-        return Switch(able.adaptive)
+        return ThinkingSetting(able.adaptive)
     if able.takes("budget"):
-        return _said(_budget(_BUDGETS["medium"], able), _AS_A_BUDGET)
-    return Switch(adjustments=(_NO_REASONING,))
+        return _with_adjustments(_budget_setting(_BUDGETS["medium"], able), _AS_A_BUDGET)
+    return ThinkingSetting(adjustments=(_NO_REASONING,))
 
 
-def _between_tools(able: Ability) -> Switch:
+def _between_tools_setting(able: ThinkingAbility) -> ThinkingSetting:
     if able.takes("between_tools"):
-        return Switch({"type": "between_tools"})
-    found = _free(able)
-    return _said(found, _AS_IT_LIKES) if found.thinking is not None else found
+        return ThinkingSetting({"type": "between_tools"})
+    found = _adaptive_setting(able)
+    return _with_adjustments(found, _AS_IT_LIKES) if found.thinking is not None else found
 
 
-def _effort(level: Effort, able: Ability) -> Switch:
-    levels = _levels(able)
+def _effort_setting(level: Effort, able: ThinkingAbility) -> ThinkingSetting:
+    levels = _effort_levels(able)
     if not levels:
-        found = _free(able) if not able.takes("budget") or able.takes("adaptive") else _budget(_BUDGETS[level], able)
+        found = (
+            _adaptive_setting(able)
+            if not able.takes("budget") or able.takes("adaptive")
+            else _budget_setting(_BUDGETS[level], able)
+        )
         said = _AS_IT_LIKES if able.takes("adaptive") else _AS_A_BUDGET
-        return _said(Switch(found.thinking), said) if found.thinking is not None else found
-    sent = _nearest(level, levels)
+        return _with_adjustments(ThinkingSetting(found.thinking), said) if found.thinking is not None else found
+    sent = _nearest_level(level, levels)
     changed = () if sent == level else (Sentence(_LEVEL, {"level": level, "sent": sent}),)
     if able.modes is None:
-        return Switch(None, sent, changed)
+        return ThinkingSetting(None, sent, changed)
     if "adaptive" in able.modes:
-        return Switch(able.adaptive, sent, changed)
-    thinking = _budget(_BUDGETS[level], able).thinking if "budget" in able.modes else None
-    return Switch(thinking, sent, changed)
+        return ThinkingSetting(able.adaptive, sent, changed)
+    thinking = _budget_setting(_BUDGETS[level], able).thinking if "budget" in able.modes else None
+    return ThinkingSetting(thinking, sent, changed)
 
 
-def _budget(tokens: int, able: Ability) -> Switch:
+def _budget_setting(tokens: int, able: ThinkingAbility) -> ThinkingSetting:
     if not able.takes("budget"):
-        levels = _levels(able)
+        levels = _effort_levels(able)
         level: Effort = "low" if tokens <= 2048 else "medium" if tokens <= 8192 else "high"
-        found = _effort(level, able) if levels else _free(able)
+        found = _effort_setting(level, able) if levels else _adaptive_setting(able)
         values = {"level": f"{tokens} tokens", "sent": found.effort or ""}
-        return _said(Switch(found.thinking, found.effort), Sentence(_LEVEL, values)) if found.effort else found
-    least, most = able.known.budget or (LEAST_BUDGET, tokens)
-    least = max(least, LEAST_BUDGET)
+        return (
+            _with_adjustments(ThinkingSetting(found.thinking, found.effort), Sentence(_LEVEL, values))
+            if found.effort
+            else found
+        )
+    least, most = able.known.budget or (MIN_BUDGET, tokens)
+    least = max(least, MIN_BUDGET)
     # Something must be left for the answer itself.
-    most = min(max(most, least), able.room - 1 if able.room <= 2 * LEAST_BUDGET else able.room - LEAST_BUDGET)
+    most = min(max(most, least), able.room - 1 if able.room <= 2 * MIN_BUDGET else able.room - MIN_BUDGET)
     if most < least:
-        return Switch(adjustments=(_NO_ROOM,))
+        return ThinkingSetting(adjustments=(_NO_ROOM,))
     fit = min(max(tokens, least), most)
     changed = () if fit == tokens else (Sentence(_BUDGET_CHANGED, {"tokens": str(fit)}),)
-    return Switch({"type": "enabled", "budget_tokens": fit}, adjustments=changed)
+    return ThinkingSetting({"type": "enabled", "budget_tokens": fit}, adjustments=changed)
 
 
-def _levels(able: Ability) -> tuple[Effort, ...]:
+def _effort_levels(able: ThinkingAbility) -> tuple[Effort, ...]:
     """The levels that can be asked for, lowest first."""
     if not able.takes("effort"):
         return ()
-    return tuple(level for level in _ORDER if level in (able.known.efforts or _USUAL))
+    return tuple(level for level in _EFFORT_ORDER if level in (able.known.efforts or _USUAL_EFFORTS))
 
 
-def _nearest(level: Effort, levels: tuple[Effort, ...]) -> Effort:
-    wanted = _ORDER.index(level)
-    return min(levels, key=lambda each: abs(_ORDER.index(each) - wanted))
+def _nearest_level(level: Effort, levels: tuple[Effort, ...]) -> Effort:
+    wanted = _EFFORT_ORDER.index(level)
+    return min(levels, key=lambda each: abs(_EFFORT_ORDER.index(each) - wanted))

@@ -6,7 +6,7 @@ from typing import Any
 from desktop_agent.providers.transport.json_text import object_in
 from desktop_agent.vocabulary.usage import Usage
 
-_FIELDS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+_USAGE_FIELDS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 
 class UsageCounter:
@@ -17,8 +17,8 @@ class UsageCounter:
 
     def take(self, report: Mapping[str, Any]) -> Usage | None:
         """Fold one report in. None while nothing is known."""
-        found = {name: count(report.get(name)) for name in _FIELDS}
-        found["thinking"] = count(object_in(report, "output_tokens_details").get("thinking_tokens"))
+        found = {name: token_count(report.get(name)) for name in _USAGE_FIELDS}
+        found["thinking"] = token_count(object_in(report, "output_tokens_details").get("thinking_tokens"))
         self._counts |= {name: value for name, value in found.items() if value is not None}
         return self._usage() if self._counts else None
 
@@ -38,7 +38,7 @@ class UsageCounter:
         )
 
 
-def count(value: Any) -> int | None:
+def token_count(value: Any) -> int | None:
     """A number of tokens; what is missing, negative or no number is unknown."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)

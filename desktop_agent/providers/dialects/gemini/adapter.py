@@ -10,29 +10,34 @@ from urllib.parse import quote, urlencode, urlsplit
 from pydantic import SecretStr
 
 from desktop_agent.providers.catalogue.catalogue import Catalogue
-from desktop_agent.providers.catalogue.estimating import estimated
+from desktop_agent.providers.catalogue.estimating import estimate_tokens
 from desktop_agent.providers.catalogue.pricing import Pricing
 from desktop_agent.providers.dialects import servers
 from desktop_agent.providers.dialects.answering import (
     EVENT_STREAM,
-    Opened,
-    answered,
+    OpenedStream,
     key_header,
-    opened_answer,
-    time_limits,
-    without_key,
+    redact_key,
+    request_timeouts,
+    send_request,
+    stream_events,
 )
-from desktop_agent.providers.dialects.gemini.caching import Caches, is_gone
+from desktop_agent.providers.dialects.gemini.caching import PromptCaches, is_cache_missing
 from desktop_agent.providers.dialects.gemini.frames import FrameReader
-from desktop_agent.providers.dialects.gemini.listing import listing
-from desktop_agent.providers.dialects.gemini.media import LIMITS
+from desktop_agent.providers.dialects.gemini.listing import fetch_models
+from desktop_agent.providers.dialects.gemini.media import PICTURE_LIMITS
 from desktop_agent.providers.dialects.gemini.parts import PROVIDER
-from desktop_agent.providers.dialects.gemini.request import Body, bare, before_question, body_for
-from desktop_agent.providers.dialects.prefix import account_of
+from desktop_agent.providers.dialects.gemini.request import (
+    RequestBody,
+    bare_model_name,
+    build_body,
+    messages_before_question,
+)
+from desktop_agent.providers.dialects.prefix import account_digest
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.think_tags import ThinkTags
 from desktop_agent.providers.transport.addresses import api_root
-from desktop_agent.providers.transport.http_client import HttpAnswer, HttpCall, HttpClient
+from desktop_agent.providers.transport.http_client import HttpClient, HttpRequest, HttpResponse
 from desktop_agent.providers.transport.json_text import dumps, is_object, loads
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.errors import (
@@ -45,15 +50,15 @@ from desktop_agent.vocabulary.errors import (
 from desktop_agent.vocabulary.provider_events import Origin, ProviderEvent
 from desktop_agent.vocabulary.requests import (
     CachedPrompt,
+    ImageLimits,
     ModelInfo,
     ModelRequest,
-    PictureLimits,
     ProviderState,
     Timeouts,
     TokenCount,
 )
 
-_USUAL_VERSION = "/v1beta"  # has the newest fields
+_DEFAULT_VERSION = "/v1beta"  # has the newest fields
 _VERSION = re.compile(r"/v\d+[a-z0-9]*$")
 _log = logging.getLogger(__name__)
 
@@ -81,7 +86,7 @@ class Gemini:
         self._listing_timeouts = listing_timeouts or Timeouts(connect=10, headers=30, idle=30, total=60)
         self._state = ProviderState()
         self._listed: dict[str, ModelInfo] = {}
-        self._caches = Caches(self._ask)
+        self._caches = PromptCaches(self._ask)
 
     @property
     def dialect(self) -> str:
@@ -95,31 +100,31 @@ class Gemini:
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Ask, and yield canonical events. A kept prompt that the server lost is sent in full, once."""
-        return answered(partial(self._open, request), self._state)
+        return stream_events(partial(self._open, request), self._state)
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
         """The server's models that answer questions, filled up from the catalogue."""
 
         async def page(query: dict[str, str]) -> bytes:
-            call = HttpCall(self._url("models", query), self._listing_timeouts, secret=self._secret)
+            call = HttpRequest(self._url("models", query), self._listing_timeouts, secret=self._secret)
             return await self._http.exchange(call)
 
-        models = await listing(page)
+        models = await fetch_models(page)
         self._listed = {model.id: self._catalogue.merged(PROVIDER, model) for model in models}
         return tuple(self._listed.values())
 
     def model_info(self, model: str) -> ModelInfo:
         """What is known about a model without asking."""
-        name = bare(model)
+        name = bare_model_name(model)
         return self._listed.get(name) or self._catalogue.merged(PROVIDER, ModelInfo(name))
 
-    def picture_limits(self, model: str) -> PictureLimits:  # noqa: ARG002  the same for all its models
+    def picture_limits(self, model: str) -> ImageLimits:  # noqa: ARG002  the same for all its models
         """What Google takes."""
-        return LIMITS
+        return PICTURE_LIMITS
 
     async def count_tokens(self, request: ModelRequest) -> TokenCount:
         """Counted by the server, with instructions and tools; an estimate where it does not count."""
-        path = _path(request.model)
+        path = _model_path(request.model)
         asked = {"model": path, **self._body(request).fields}
         asked.pop("continuationToken", None)
         try:
@@ -128,7 +133,7 @@ class Gemini:
             _log.info("the server does not count tokens (%s)", type(error).__name__)
             answer = None
         tokens = answer.get("totalTokens") if is_object(answer) else None
-        return TokenCount(tokens) if type(tokens) is int and tokens >= 0 else estimated(request, PROVIDER)
+        return TokenCount(tokens) if type(tokens) is int and tokens >= 0 else estimate_tokens(request, PROVIDER)
 
     async def prompt_cache(self, request: ModelRequest, *, seconds: int = 300) -> CachedPrompt:
         """Keep everything before the last question, in cachedContents.
@@ -136,56 +141,56 @@ class Gemini:
         Requests that begin with it use it by themselves. Raises CachingNotSupported where the model has no such
         thing or the prompt is too short for it, and ProviderError.
         """
-        body, model = self._body(request), bare(request.model)
+        body, model = self._body(request), bare_model_name(request.model)
         minimum = self.model_info(model).capabilities.cache_minimum
-        size = estimated(replace(request, messages=before_question(request.messages)), PROVIDER)
+        size = estimate_tokens(replace(request, messages=messages_before_question(request.messages)), PROVIDER)
         if minimum is not None and size.tokens * (1 + size.margin) < minimum:
             raise CachingNotSupported(f"{model} keeps no prompts of fewer than {minimum} tokens.", "Nothing is lost.")
-        return await self._caches.keep(model, body.fields, body.settled, seconds)
+        return await self._caches.create(model, body.fields, body.settled, seconds)
 
     async def aclose(self) -> None:
         """Delete the prompts that are kept; the client is shared."""
         await self._caches.aclose()
 
-    async def _open(self, request: ModelRequest) -> Opened:
+    async def _open(self, request: ModelRequest) -> OpenedStream:
         body = self._body(request)
-        answer = await self._asked(request, body)
-        is_anothers = servers.repeats(self._root)
+        answer = await self._ask_with_cache(request, body)
+        is_anothers = servers.may_repeat(self._root)
         builder = PartBuilder(PROVIDER, tags=ThinkTags() if is_anothers else None, repeats=is_anothers)
-        reader = FrameReader(builder, answer.headers, partial(without_key, secret=self._secret))
+        reader = FrameReader(builder, answer.headers, partial(redact_key, secret=self._secret))
         origin = Origin(provider=PROVIDER, account=self._account(request.model))
         price = self.model_info(request.model).price
         pricing = Pricing(price) if price is not None else None
-        return Opened(answer, builder, reader, origin, body.adjustments, pricing)
+        return OpenedStream(answer, builder, reader, origin, body.adjustments, pricing)
 
-    async def _asked(self, request: ModelRequest, body: Body) -> HttpAnswer:
+    async def _ask_with_cache(self, request: ModelRequest, body: RequestBody) -> HttpResponse:
         """The head of a good answer. Raises what the server refuses with."""
-        fields, kept = self._caches.shortened(bare(request.model), body.fields)
+        fields, kept = self._caches.shortened(bare_model_name(request.model), body.fields)
         try:
             return await self._sent(request, fields)
         except ProviderError as error:
-            if kept is None or not is_gone(error):
+            if kept is None or not is_cache_missing(error):
                 raise
         _log.info("the server refused a kept prompt; asking once more without it")
         answer = await self._sent(request, body.fields)
         self._caches.forget(kept)
         return answer
 
-    async def _sent(self, request: ModelRequest, fields: JsonObject) -> HttpAnswer:
-        url = self._url(f"{_path(request.model)}:streamGenerateContent", {"alt": "sse"})
-        limits = time_limits(request, self._root, self.model_info(request.model).capabilities)
-        call = HttpCall(url, limits, dumps(fields), self._secret, accept=EVENT_STREAM)
-        return await opened_answer(self._http, call, self._state)
+    async def _sent(self, request: ModelRequest, fields: JsonObject) -> HttpResponse:
+        url = self._url(f"{_model_path(request.model)}:streamGenerateContent", {"alt": "sse"})
+        limits = request_timeouts(request, self._root, self.model_info(request.model).capabilities)
+        call = HttpRequest(url, limits, dumps(fields), self._secret, accept=EVENT_STREAM)
+        return await send_request(self._http, call, self._state)
 
     async def _ask(self, method: str, path: str, body: bytes | None) -> bytes:
-        call = HttpCall(self._url(path), self._listing_timeouts, body, self._secret, method=method)
+        call = HttpRequest(self._url(path), self._listing_timeouts, body, self._secret, method=method)
         return await self._http.exchange(call)
 
-    def _body(self, request: ModelRequest) -> Body:
-        return body_for(request, self._account(request.model), self.model_info(request.model).capabilities)
+    def _body(self, request: ModelRequest) -> RequestBody:
+        return build_body(request, self._account(request.model), self.model_info(request.model).capabilities)
 
     def _account(self, model: str) -> str:
-        return account_of(self._root, bare(model))
+        return account_digest(self._root, bare_model_name(model))
 
     def _url(self, path: str, query: dict[str, str] | None = None) -> str:
         parts = urlsplit(self._root)
@@ -197,10 +202,10 @@ def _root(base_url: str) -> str:
     """The base URL with a version at its end."""
     parts = urlsplit(api_root(base_url))
     path = parts.path.rstrip("/")
-    return parts._replace(path=path if _VERSION.search(path) else path + _USUAL_VERSION).geturl()
+    return parts._replace(path=path if _VERSION.search(path) else path + _DEFAULT_VERSION).geturl()
 
 
-def _path(model: str) -> str:
+def _model_path(model: str) -> str:
     """`models/…`; a model of the person's own has a folder of its own (tunedModels/…)."""
-    name = bare(model)
+    name = bare_model_name(model)
     return quote(name if "/" in name else f"models/{name}", safe="/")

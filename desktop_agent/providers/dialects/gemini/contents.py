@@ -9,7 +9,7 @@ from typing import Any
 
 from desktop_agent.providers.dialects.gemini.media import image_part
 from desktop_agent.providers.dialects.gemini.parts import PROVIDER
-from desktop_agent.providers.dialects.gemini.results import response_parts, written_name
+from desktop_agent.providers.dialects.gemini.results import response_parts, wire_name
 from desktop_agent.providers.dialects.results_of_calls import results_after
 from desktop_agent.providers.transport.json_text import is_object
 from desktop_agent.vocabulary.blocks import (
@@ -30,7 +30,7 @@ NO_SIGNATURE = "skip_thought_signature_validator"
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class Recipient:
     """Who will read the history: the model, its account, and what it asks for.
 
     `checks_signatures` as in Ability; such models also take pictures inside of results.
@@ -40,7 +40,7 @@ class Reader:
     account: str
     checks_signatures: bool = False
 
-    def made(self, message: Message) -> bool:
+    def wrote(self, message: Message) -> bool:
         """Whether this model on this server wrote the message; one without an origin is believed by its model."""
         if message.origin is not None:
             return message.origin.account == self.account
@@ -48,7 +48,7 @@ class Reader:
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class EncodedHistory:
     """The contents; the token that asks for the rest of the last answer; whether calls had to go without signature."""
 
     items: list[JsonObject]
@@ -56,29 +56,29 @@ class Contents:
     unsigned: bool = False
 
 
-def contents_for(messages: tuple[Message, ...], reader: Reader) -> Contents:
+def encode_history(messages: tuple[Message, ...], reader: Recipient) -> EncodedHistory:
     """Write the history. Raises ImageRefused, and WrongUse for a stored picture."""
     messages = tuple(message for message in messages if message.role is not Role.SYSTEM)
-    messages, continuation = _unfinished(messages, reader)
+    messages, continuation = _without_continued(messages, reader)
     items: list[JsonObject] = []
     for place, message in enumerate(messages):
         if message.role is Role.USER:
-            _add(items, "user", _spoken(message.blocks))
+            _append(items, "user", _user_parts(message.blocks))
         elif message.role is Role.ASSISTANT:
-            is_own = reader.made(message)
-            _add(items, "model", _answer(message.blocks, is_own=is_own))
+            is_own = reader.wrote(message)
+            _append(items, "model", _model_parts(message.blocks, is_own=is_own))
             results = results_after(messages, place)
             for call in message.tool_uses:
                 in_parts = reader.checks_signatures
                 parts = response_parts(
-                    call, results.get(call.id), own_id(call, is_own=is_own), pictures_inside=in_parts
+                    call, results.get(call.id), original_call_id(call, is_own=is_own), pictures_inside=in_parts
                 )
-                _add(items, "user", parts)
-    unsigned = reader.checks_signatures and _signed_for_others(items)
-    return Contents(_responses_first(items), continuation, unsigned)
+                _append(items, "user", parts)
+    unsigned = reader.checks_signatures and _sign_foreign_calls(items)
+    return EncodedHistory(_responses_first(items), continuation, unsigned)
 
 
-def question_at(items: list[JsonObject]) -> int:
+def last_question_index(items: list[JsonObject]) -> int:
     """Where the last question of the person stands: what follows is the current turn. 0 where there is none."""
     for place in range(len(items) - 1, -1, -1):
         parts: list[JsonObject] = items[place]["parts"]
@@ -87,18 +87,18 @@ def question_at(items: list[JsonObject]) -> int:
     return 0
 
 
-def own_id(call: ToolUse, *, is_own: bool) -> str | None:
+def original_call_id(call: ToolUse, *, is_own: bool) -> str | None:
     """The id that this server gave to the call; made-up ones are never sent."""
     given = call.metadata.get("id") if is_own and call.provider == PROVIDER else None
     return given if isinstance(given, str) else None
 
 
-def _unfinished(messages: tuple[Message, ...], reader: Reader) -> tuple[tuple[Message, ...], str | None]:
+def _without_continued(messages: tuple[Message, ...], reader: Recipient) -> tuple[tuple[Message, ...], str | None]:
     """An answer whose rest is asked for is not in the history: the server has it, with everything it went on from."""
     last = messages[-1] if messages else None
     details = (last.stop_details or {}) if last is not None else {}
     token = details.get("continuation_token")
-    if last is None or not _is_continued(last) or not isinstance(token, str) or not reader.made(last):
+    if last is None or not _is_continued(last) or not isinstance(token, str) or not reader.wrote(last):
         return messages, None
     end = len(messages)
     while end and _is_continued(messages[end - 1]):
@@ -110,7 +110,7 @@ def _is_continued(message: Message) -> bool:
     return message.role is Role.ASSISTANT and message.stop_reason is StopReason.CONTINUATION
 
 
-def _add(items: list[JsonObject], role: str, parts: list[JsonObject]) -> None:
+def _append(items: list[JsonObject], role: str, parts: list[JsonObject]) -> None:
     """Neighbours of one role are one content; there are no empty ones."""
     if not parts:
         return
@@ -120,7 +120,7 @@ def _add(items: list[JsonObject], role: str, parts: list[JsonObject]) -> None:
         items.append({"role": role, "parts": parts})
 
 
-def _spoken(blocks: tuple[Block, ...]) -> list[JsonObject]:
+def _user_parts(blocks: tuple[Block, ...]) -> list[JsonObject]:
     parts: list[JsonObject] = []
     for block in blocks:
         if isinstance(block, Text) and block.text:
@@ -130,7 +130,7 @@ def _spoken(blocks: tuple[Block, ...]) -> list[JsonObject]:
     return parts
 
 
-def _answer(blocks: tuple[Block, ...], *, is_own: bool) -> list[JsonObject]:
+def _model_parts(blocks: tuple[Block, ...], *, is_own: bool) -> list[JsonObject]:
     """An answer's parts. Without its own state it is text, pictures and calls."""
     parts: list[JsonObject] = []
     states = [block for block in blocks if isinstance(block, Thinking) and is_own and block.provider == PROVIDER]
@@ -138,11 +138,11 @@ def _answer(blocks: tuple[Block, ...], *, is_own: bool) -> list[JsonObject]:
     for block in blocks:
         match block:
             case Text() | Image():
-                parts += _spoken((block,))
+                parts += _user_parts((block,))
             case Thinking() if is_own and block.provider == PROVIDER:
-                _put_back(parts, block)
+                _restore_signature(parts, block)
             case ToolUse():
-                parts.append(_call(block, own_id(block, is_own=is_own), of_calls.get(block.id)))
+                parts.append(_call_part(block, original_call_id(block, is_own=is_own), of_calls.get(block.id)))
             case ServerStep() | Unknown() if is_own and block.provider == PROVIDER and _is_part(block):
                 parts.append(block.raw)
             case _:
@@ -150,7 +150,7 @@ def _answer(blocks: tuple[Block, ...], *, is_own: bool) -> list[JsonObject]:
     return parts
 
 
-def _put_back(parts: list[JsonObject], state: Thinking) -> None:
+def _restore_signature(parts: list[JsonObject], state: Thinking) -> None:
     """A signature, on the part that it came with. Where the text was changed since, there is no such part any more."""
     metadata = state.metadata
     signature, signed = metadata.get("thoughtSignature"), metadata.get("part_text")
@@ -168,9 +168,9 @@ def _put_back(parts: list[JsonObject], state: Thinking) -> None:
             parts.append({"text": signed, "thoughtSignature": signature})
 
 
-def _call(call: ToolUse, call_id: str | None, signature: Any) -> JsonObject:
+def _call_part(call: ToolUse, call_id: str | None, signature: Any) -> JsonObject:
     arguments = call.input if call.malformed is None else {"malformed_arguments": call.malformed}
-    written: JsonObject = {"name": written_name(call.name), "args": arguments}
+    written: JsonObject = {"name": wire_name(call.name), "args": arguments}
     part: JsonObject = {"functionCall": written if call_id is None else {"id": call_id, **written}}
     return {**part, "thoughtSignature": signature} if isinstance(signature, str) else part
 
@@ -190,10 +190,10 @@ def _responses_first(items: list[JsonObject]) -> list[JsonObject]:
     return items
 
 
-def _signed_for_others(items: list[JsonObject]) -> bool:
+def _sign_foreign_calls(items: list[JsonObject]) -> bool:
     """In the current turn the first call of each step must be signed; one that another model made cannot be."""
     was_needed = False
-    for item in items[question_at(items) :]:
+    for item in items[last_question_index(items) :]:
         calls = [part for part in item["parts"] if "functionCall" in part]
         if calls and not any("thoughtSignature" in part for part in calls):
             calls[0]["thoughtSignature"] = NO_SIGNATURE

@@ -7,13 +7,13 @@ Without `alt=sse` the same chunks stand in one JSON array, which is read too.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from desktop_agent.providers.dialects.finish_reasons import failure_of, finish_word, reason_of
+from desktop_agent.providers.dialects.finish_reasons import failure_for, finish_word, stop_reason_for
 from desktop_agent.providers.dialects.gemini.grounding import Grounding
-from desktop_agent.providers.dialects.gemini.parts import PROVIDER, Parts
-from desktop_agent.providers.dialects.gemini.usage import usage_of
+from desktop_agent.providers.dialects.gemini.parts import PROVIDER, PartReader
+from desktop_agent.providers.dialects.gemini.usage import parse_usage
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport import failures
-from desktop_agent.providers.transport.json_text import is_array, is_object, mended, object_in
+from desktop_agent.providers.transport.json_text import is_array, is_object, object_in, repair_text
 from desktop_agent.providers.transport.sse import Frame
 from desktop_agent.vocabulary.errors import ProviderError
 from desktop_agent.vocabulary.provider_events import StopReason
@@ -52,7 +52,7 @@ _REASONS: Mapping[str, StopReason] = {
         StopReason.MALFORMED_TOOL_CALL,
     ),
 }
-_OURS = ("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId")
+_KNOWN_FIELDS = ("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId")
 
 
 class FrameReader:
@@ -71,7 +71,7 @@ class FrameReader:
         self.finish: str | None = None
         self.failure: ProviderError | None = None
         self._builder = builder
-        self._parts = Parts(builder)
+        self._parts = PartReader(builder)
         self._grounding = Grounding(PROVIDER)
         self._headers = headers
         self._without_key = without_key
@@ -93,16 +93,16 @@ class FrameReader:
         text = _only_text(data) if is_first and not name and self.finish is None and not self._blocked else None
         if text is not None and (self._response_id is not None or "responseId" not in data):
             self.recognised, self._index = True, "0"
-            self._count(data)
+            self._read_usage(data)
             self._parts.text(text)
             return
         if is_array(data):
             for each in data:
-                self._chunk(each)
+                self._read_chunk(each)
         elif name == "error":
             self._fail(data)
         else:
-            self._chunk(data)
+            self._read_chunk(data)
 
     @property
     def has_finished(self) -> bool:
@@ -121,9 +121,9 @@ class FrameReader:
         self._is_over = True
         loose = self._parts.close(self._grounding)
         for step in self._grounding.steps():
-            self._builder.block(step)
+            self._builder.add_block(step)
         if self._usage:
-            self._builder.usage = usage_of(self._usage)
+            self._builder.usage = parse_usage(self._usage)
         reason, raw, details = self._reason()
         if loose:
             details["citations"] = [each.model_dump(exclude_none=True) for each in loose]
@@ -135,10 +135,10 @@ class FrameReader:
         if self.finish is None:
             told = self._blocked.get("blockReasonMessage")
             details: dict[str, Any] = (
-                {"blockReasonMessage": self._without_key(mended(told))} if isinstance(told, str) and told else {}
+                {"blockReasonMessage": self._without_key(repair_text(told))} if isinstance(told, str) and told else {}
             )
             return StopReason.CONTENT_FILTER, f"blockReason:{self._blocked['blockReason']}", details
-        reason = _REASONS.get(self.finish) or reason_of(self.finish)
+        reason = _REASONS.get(self.finish) or stop_reason_for(self.finish)
         details = {"finishMessage": self._message} if self._message else {}
         if reason is StopReason.CONTINUATION:
             if self._token is None:
@@ -147,26 +147,26 @@ class FrameReader:
             details["continuation_token"] = self._token
         return reason, self.finish, details
 
-    def _chunk(self, data: Any) -> None:
+    def _read_chunk(self, data: Any) -> None:
         if not is_object(data) or self.failure is not None:
             return
-        self.recognised = self.recognised or any(name in data for name in _OURS)
+        self.recognised = self.recognised or any(name in data for name in _KNOWN_FIELDS)
         response_id = data.get("responseId")
         if self._response_id is None and isinstance(response_id, str) and response_id:
             self._response_id = response_id
-            self._builder.named(response_id)
-        self._count(data)
-        first = self._first_of(data.get("candidates"))
+            self._builder.set_response_id(response_id)
+        self._read_usage(data)
+        first = self._first_candidate(data.get("candidates"))
         if first is not None:
-            self._candidate(first)
+            self._read_candidate(first)
         feedback = object_in(data, "promptFeedback")
         if finish_word(feedback.get("blockReason")) is not None:
             self._blocked = feedback
         # Behind the text that came with it.
-        if failures.is_error(data.get("error")):
+        if failures.has_error(data.get("error")):
             self._fail(data)
 
-    def _first_of(self, candidates: Any) -> dict[str, Any] | None:
+    def _first_candidate(self, candidates: Any) -> dict[str, Any] | None:
         """The one answer that is read: with which number the server begins. One without a number is 0, or of the only
         answer that there is."""
         found = [each for each in (candidates if is_array(candidates) else [candidates]) if is_object(each)]
@@ -181,13 +181,13 @@ class FrameReader:
             return found[0]
         return next((each for each, number in zip(found, numbers, strict=True) if number == self._index), None)
 
-    def _count(self, data: dict[str, Any]) -> None:
+    def _read_usage(self, data: dict[str, Any]) -> None:
         """The last report counts; one of nothing but zeros and nulls says nothing."""
         usage = object_in(data, "usageMetadata")
         if any(usage.values()):
             self._usage = usage
 
-    def _candidate(self, candidate: dict[str, Any]) -> None:
+    def _read_candidate(self, candidate: dict[str, Any]) -> None:
         self._grounding.add(candidate)
         for part in _parts_of(candidate.get("content")):
             if part != {"text": ""}:
@@ -198,15 +198,15 @@ class FrameReader:
         if isinstance(token, str) and token:
             self._token = token
         if finish is not None:
-            self.finish = mended(finish)
-            self.failure = self.failure or failure_of(self.finish, failures.request_id(self._headers))
+            self.finish = repair_text(finish)
+            self.failure = self.failure or failure_for(self.finish, failures.request_id(self._headers))
         message = candidate.get("finishMessage")
         if isinstance(message, str) and message:
-            self._message = self._without_key(mended(message))
+            self._message = self._without_key(repair_text(message))
 
     def _fail(self, data: Any) -> None:
         self._parts.release()
-        self.failure = failures.from_stream(self._without_key(data), self._headers)
+        self.failure = failures.error_from_stream(self._without_key(data), self._headers)
         self.failure.request_id = self.failure.request_id or self._response_id
 
 

@@ -7,7 +7,14 @@ characters of the piece of text that the citation stands in.
 from collections.abc import Iterable
 from typing import Any
 
-from desktop_agent.providers.transport.json_text import array_in, is_object, mended, mended_json, object_in, objects_in
+from desktop_agent.providers.transport.json_text import (
+    array_in,
+    is_object,
+    object_in,
+    objects_in,
+    repair_json,
+    repair_text,
+)
 from desktop_agent.vocabulary.blocks import Citation, ServerStep
 
 _Span = tuple[int, int, str]
@@ -36,8 +43,8 @@ class Grounding:
 
         What is said about an earlier piece, or has no place, stands without one.
         """
-        wanted = [*self._supported(), *self._copied()]
-        places = _Places(before, text, [span for span, _ in wanted if span is not None])
+        wanted = [*self._supported_citations(), *self._copied_citations()]
+        places = _OffsetMap(before, text, [span for span, _ in wanted if span is not None])
         found = [source.model_copy(update=places.of(span)) for span, source in wanted]
         return tuple(dict.fromkeys(found))
 
@@ -46,19 +53,19 @@ class Grounding:
         steps: list[ServerStep] = []
         queries = [query for query in array_in(self._search, "webSearchQueries") if isinstance(query, str)]
         if queries or "searchEntryPoint" in self._search:
-            raw = {"groundingMetadata": mended_json(self._search)}
-            text = mended("\n".join(queries))
+            raw = {"groundingMetadata": repair_json(self._search)}
+            text = repair_text("\n".join(queries))
             steps.append(ServerStep(provider=self._provider, name="google_search", text=text, raw=raw))
         if self._pages:
             read = [entry.get("retrievedUrl") for entry in objects_in(self._pages, "urlMetadata")]
-            raw = {"urlContextMetadata": mended_json(self._pages)}
-            text = mended("\n".join(url for url in read if isinstance(url, str)))
+            raw = {"urlContextMetadata": repair_json(self._pages)}
+            text = repair_text("\n".join(url for url in read if isinstance(url, str)))
             steps.append(ServerStep(provider=self._provider, name="url_context", text=text, raw=raw))
         return steps
 
-    def _supported(self) -> list[tuple[_Span | None, Citation]]:
+    def _supported_citations(self) -> list[tuple[_Span | None, Citation]]:
         """Supports with each of their chunks, then the chunks that support nothing in particular."""
-        chunks = [_of_chunk(chunk) for chunk in array_in(self._search, "groundingChunks")]
+        chunks = [_chunk_citation(chunk) for chunk in array_in(self._search, "groundingChunks")]
         found: list[tuple[_Span | None, Citation]] = []
         used: set[int] = set()
         for support in objects_in(self._search, "groundingSupports"):
@@ -70,14 +77,14 @@ class Grounding:
                     found.append((span, chunk))
         return [*found, *((None, chunk) for at, chunk in enumerate(chunks) if at not in used and chunk is not None)]
 
-    def _copied(self) -> list[tuple[_Span | None, Citation]]:
+    def _copied_citations(self) -> list[tuple[_Span | None, Citation]]:
         return [
-            (_span(source), Citation(title=_word(source, "title"), url=_word(source, "uri")))
+            (_span(source), Citation(title=_text_in(source, "title"), url=_text_in(source, "uri")))
             for source in self._sources
         ]
 
 
-class _Places:
+class _OffsetMap:
     """Bytes of the whole text to characters of its last piece, each text walked once."""
 
     def __init__(self, before: str, text: str, spans: Iterable[_Span]) -> None:
@@ -116,15 +123,15 @@ def _span(segment: dict[str, Any]) -> _Span | None:
     return start, end, quoted if isinstance(quoted, str) else ""
 
 
-def _of_chunk(chunk: Any) -> Citation | None:
+def _chunk_citation(chunk: Any) -> Citation | None:
     """{web|retrievedContext|maps|image: {uri, title, text}}."""
     for source in chunk.values() if is_object(chunk) else ():
         if is_object(source) and (source.get("uri") or source.get("title")):
-            quoted = _word(source, "text")
-            return Citation(title=_word(source, "title"), url=_word(source, "uri"), quoted=quoted)
+            quoted = _text_in(source, "text")
+            return Citation(title=_text_in(source, "title"), url=_text_in(source, "uri"), quoted=quoted)
     return None
 
 
-def _word(source: dict[str, Any], name: str) -> str | None:
+def _text_in(source: dict[str, Any], name: str) -> str | None:
     value = source.get(name)
-    return mended(value) if isinstance(value, str) and value else None
+    return repair_text(value) if isinstance(value, str) and value else None

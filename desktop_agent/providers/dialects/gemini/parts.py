@@ -4,15 +4,15 @@ from typing import Any
 
 from desktop_agent.providers.dialects.gemini.grounding import Grounding
 from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.providers.transport.json_text import dumps, is_array, is_object, mended, mended_json, object_in
+from desktop_agent.providers.transport.json_text import dumps, is_array, is_object, object_in, repair_json, repair_text
 from desktop_agent.vocabulary.blocks import Citation, ServerStep, Unknown
 
 PROVIDER = "gemini"
 # Steps that the server took itself; they go back as they came.
-STEPS = ("executableCode", "codeExecutionResult", "toolCall", "toolResponse")
+SERVER_STEPS = ("executableCode", "codeExecutionResult", "toolCall", "toolResponse")
 
 
-class Parts:
+class PartReader:
     """Reads the parts of one answer into a PartBuilder."""
 
     def __init__(self, builder: PartBuilder) -> None:
@@ -40,7 +40,7 @@ class Parts:
         signature = part.get("thoughtSignature")
         if not isinstance(signature, str) or not signature:
             signature = None
-        if _says_nothing(part.get("functionCall")):
+        if _is_empty_call(part.get("functionCall")):
             part = {name: value for name, value in part.items() if name != "functionCall"}
         call, text = part.get("functionCall"), part.get("text")
         if is_object(call) or is_array(call):
@@ -52,10 +52,10 @@ class Parts:
             elif signature is None:
                 self.text(text or "")
             else:
-                self._signed(text or "", signature)
+                self._signed_text(text or "", signature)
         else:
             self.release()
-            self._builder.block(_block(part))
+            self._builder.add_block(_parse_block(part))
 
     def close(self, grounding: Grounding) -> tuple[Citation, ...]:
         """The end of the answer. Returns citations that found no open text to stand in."""
@@ -80,7 +80,7 @@ class Parts:
             self._builder.end_thinking()
             self._builder.end_thinking(**state)
 
-    def _signed(self, text: str, signature: str) -> None:
+    def _signed_text(self, text: str, signature: str) -> None:
         self.text(text)
         if self._signature is not None:
             self.release()
@@ -108,32 +108,32 @@ class Parts:
         if own is None and self._builder.main.has_repeated and (named, arguments) in self._said:
             return  # a server that says all again
         self._said.append((named, arguments))
-        if own is None or own != self._call_id or not self._builder.calls.goes_on(named, arguments):
+        if own is None or own != self._call_id or not self._builder.calls.continues_last(named, arguments):
             self.release()
             self._calls += 1
         index = self._calls
         if call.get("partialArgs") or call.get("willContinue"):
             arguments = f"in pieces: {dumps(call).decode()}"
-        self._builder.call_fragment(index=index, id=own, name=named, arguments=arguments)
+        self._builder.add_call_fragment(index=index, id=own, name=named, arguments=arguments)
         if own is not None:
             # Only ids that the server gave go back to it.
-            self._builder.calls.keep(None, {"id": own})
+            self._builder.calls.attach_metadata(None, {"id": own})
         if signature is not None:
-            self._builder.call_state(None, thoughtSignature=signature, on="functionCall")
+            self._builder.attach_call_state(None, thoughtSignature=signature, on="functionCall")
         if own is None:
             self._builder.end_calls(index=index)
         else:
             self._call_id = own
 
 
-def _says_nothing(call: Any) -> bool:
+def _is_empty_call(call: Any) -> bool:
     """Whether this is the filler that gateways write beside a text."""
     return is_object(call) and not any(call.values())
 
 
-def _block(part: dict[str, Any]) -> ServerStep | Unknown:
+def _parse_block(part: dict[str, Any]) -> ServerStep | Unknown:
     """What is neither text nor a call: kept whole, with its signature."""
-    raw = mended_json(part)
+    raw = repair_json(part)
     code, outcome = object_in(part, "executableCode"), object_in(part, "codeExecutionResult")
     if code:
         return ServerStep(provider=PROVIDER, name="code_execution", text=_text(code.get("code")), raw=raw)
@@ -145,7 +145,7 @@ def _block(part: dict[str, Any]) -> ServerStep | Unknown:
             tool = step.get("toolType")
             return ServerStep(
                 provider=PROVIDER,
-                name=mended(tool).lower() if isinstance(tool, str) and tool else name,
+                name=repair_text(tool).lower() if isinstance(tool, str) and tool else name,
                 text=_text(step.get(what)),
                 raw=raw,
             )
@@ -154,5 +154,5 @@ def _block(part: dict[str, Any]) -> ServerStep | Unknown:
 
 def _text(value: Any) -> str:
     if isinstance(value, str):
-        return mended(value)
+        return repair_text(value)
     return dumps(value).decode() if value else ""

@@ -5,10 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from desktop_agent.providers.dialects.capability_checks import answer_limit, check_capabilities
-from desktop_agent.providers.dialects.gemini.contents import Contents, Reader, contents_for, question_at
-from desktop_agent.providers.dialects.gemini.media import MOST_INLINE
-from desktop_agent.providers.dialects.gemini.results import NAME
-from desktop_agent.providers.dialects.gemini.thinking import ability_of, thinking_for
+from desktop_agent.providers.dialects.gemini.contents import (
+    EncodedHistory,
+    Recipient,
+    encode_history,
+    last_question_index,
+)
+from desktop_agent.providers.dialects.gemini.media import MAX_INLINE_BYTES
+from desktop_agent.providers.dialects.gemini.results import TOOL_NAME
+from desktop_agent.providers.dialects.gemini.thinking import thinking_ability, thinking_setting
 from desktop_agent.providers.transport.json_text import is_object
 from desktop_agent.vocabulary.blocks import Block, Image, JsonObject, ToolResult
 from desktop_agent.vocabulary.errors import (
@@ -22,11 +27,11 @@ from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.requests import Capabilities, ModelRequest, ProviderConfig
 from desktop_agent.vocabulary.tool_calls import ToolSpec
 
-MOST_STOP_SEQUENCES = 5  # ai.google.dev/api/generate-content, GenerationConfig
+MAX_STOP_SEQUENCES = 5  # ai.google.dev/api/generate-content, GenerationConfig
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class RequestBody:
     """The body, what it says differently from what was asked, and how many contents come before the last question."""
 
     fields: JsonObject
@@ -34,24 +39,24 @@ class Body:
     settled: int = 0
 
 
-def bare(model: str) -> str:
+def bare_model_name(model: str) -> str:
     """A model's name without `models/`, with and without which servers and people write it."""
     return model.removeprefix("models/")
 
 
-def body_for(request: ModelRequest, account: str, known: Capabilities) -> Body:
+def build_body(request: ModelRequest, account: str, known: Capabilities) -> RequestBody:
     """The body to send. `extra_options` come last and win, inside of generationConfig too.
 
     Raises CapabilityMissing where the model is known to lack something, ImageRefused, and WrongUse for what the API
     does not take.
     """
     _check(request, known)
-    model = bare(request.model)
-    ability = ability_of(model, known)
-    written = contents_for(request.messages, Reader(model, account, ability.checks_signatures))
+    model = bare_model_name(request.model)
+    ability = thinking_ability(model, known)
+    written = encode_history(request.messages, Recipient(model, account, ability.checks_signatures))
     if not written.items:
         raise WrongUse("There is nothing to answer: the conversation has no words yet.", "Write a message first.")
-    thinking = thinking_for(request.config, model, ability)
+    thinking = thinking_setting(request.config, model, ability)
     limit, cut = answer_limit(request, known)
     generation = _generation(request.config, known, limit)
     if thinking.config:
@@ -61,11 +66,13 @@ def body_for(request: ModelRequest, account: str, known: Capabilities) -> Body:
         fields["generationConfig"] = generation
     if written.continuation is not None:
         fields["continuationToken"] = written.continuation
-    adjustments = (*thinking.adjustments, *cut, *_left_out(request, known), *_said_about(written, model))
-    return Body(_extended(fields, request.config.extra_options), adjustments, question_at(written.items))
+    adjustments = (*thinking.adjustments, *cut, *_dropped_options(request, known), *_unsigned_note(written, model))
+    return RequestBody(
+        _with_extra_options(fields, request.config.extra_options), adjustments, last_question_index(written.items)
+    )
 
 
-def before_question(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+def messages_before_question(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """The messages that come before the person's last one."""
     spoken = [place for place, message in enumerate(messages) if message.role is Role.USER]
     return messages[: spoken[-1]] if spoken else ()
@@ -77,15 +84,15 @@ def _check(request: ModelRequest, known: Capabilities) -> None:
     if request.config.response_format is not None and known.structured_output is False:
         raise CapabilityMissing(f"{model} cannot be bound to JSON.", "Choose another model, or ask in words.")
     for tool in request.tools:
-        if not NAME.fullmatch(tool.name):
+        if not TOOL_NAME.fullmatch(tool.name):
             raise WrongUse(
                 f"Gemini takes no tool named “{tool.name[:200]}”.",
                 "Use at most 128 letters, digits, _ . : or -, beginning with a letter or _.",
             )
-    if len(request.config.stop_sequences) > MOST_STOP_SEQUENCES:
-        raise WrongUse(f"Gemini takes at most {MOST_STOP_SEQUENCES} stop sequences.", "Remove some of them.")
+    if len(request.config.stop_sequences) > MAX_STOP_SEQUENCES:
+        raise WrongUse(f"Gemini takes at most {MAX_STOP_SEQUENCES} stop sequences.", "Remove some of them.")
     images = [image for message in request.messages for image in _images(message.blocks)]
-    if sum(len(image.source.data) for image in images if isinstance(image.source, Base64Source)) > MOST_INLINE:
+    if sum(len(image.source.data) for image in images if isinstance(image.source, Base64Source)) > MAX_INLINE_BYTES:
         raise ImageRefused(
             "The pictures of this conversation are together larger than 100 MB.", "Remove some, or make them smaller."
         )
@@ -142,8 +149,8 @@ def _function(tool: ToolSpec) -> JsonObject:
     return {"name": tool.name, **described, "parametersJsonSchema": schema}
 
 
-def _left_out(request: ModelRequest, known: Capabilities) -> list[Sentence]:
-    config, model = request.config, {"model": bare(request.model)}
+def _dropped_options(request: ModelRequest, known: Capabilities) -> list[Sentence]:
+    config, model = request.config, {"model": bare_model_name(request.model)}
     found: list[Sentence] = []
     if known.sampling is False and (config.temperature, config.top_p, config.top_k) != (None, None, None):
         found.append(Sentence("{model} chooses its own temperature, so none was sent.", model))
@@ -152,12 +159,12 @@ def _left_out(request: ModelRequest, known: Capabilities) -> list[Sentence]:
     return found
 
 
-def _said_about(written: Contents, model: str) -> list[Sentence]:
+def _unsigned_note(written: EncodedHistory, model: str) -> list[Sentence]:
     words = "Another model made calls in this turn, so {model} goes on without the reasoning behind them."
     return [Sentence(words, {"model": model})] if written.unsigned else []
 
 
-def _extended(fields: JsonObject, extra: JsonObject) -> JsonObject:
+def _with_extra_options(fields: JsonObject, extra: JsonObject) -> JsonObject:
     """The person's own words win. A level and a budget together would be refused, so one drives out the other."""
     generation, theirs = fields.get("generationConfig"), extra.get("generationConfig")
     if not is_object(theirs) or not is_object(generation):
@@ -166,12 +173,12 @@ def _extended(fields: JsonObject, extra: JsonObject) -> JsonObject:
     if is_object(thinking) and is_object(chosen) and chosen.keys() & {"thinkingLevel", "thinkingBudget"}:
         kept = {name: value for name, value in thinking.items() if name == "includeThoughts"}
         generation = {**generation, "thinkingConfig": kept}
-    return fields | extra | {"generationConfig": _merged(generation, theirs)}
+    return fields | extra | {"generationConfig": _merge_objects(generation, theirs)}
 
 
-def _merged(ours: JsonObject, theirs: JsonObject) -> JsonObject:
+def _merge_objects(ours: JsonObject, theirs: JsonObject) -> JsonObject:
     merged = dict(ours)
     for name, value in theirs.items():
         mine = merged.get(name)
-        merged[name] = _merged(mine, value) if is_object(mine) and is_object(value) else value
+        merged[name] = _merge_objects(mine, value) if is_object(mine) and is_object(value) else value
     return merged

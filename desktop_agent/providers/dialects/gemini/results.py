@@ -3,18 +3,18 @@
 import re
 from typing import Any
 
-from desktop_agent.providers.dialects.gemini.media import image_part, is_inside
+from desktop_agent.providers.dialects.gemini.media import image_part, is_inline
 from desktop_agent.providers.dialects.results_of_calls import NO_RESULT
 from desktop_agent.providers.transport.json_text import dumps
 from desktop_agent.vocabulary.blocks import Image, Json, JsonObject, Outcome, Text, ToolResult, ToolUse
 
 # Names that the API takes (ai.google.dev/api/caching, FunctionDeclaration).
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
+TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
 
 
-def written_name(name: str) -> str:
+def wire_name(name: str) -> str:
     """A call's name as the API takes it; another model may have called something that has none such."""
-    if NAME.fullmatch(name):
+    if TOOL_NAME.fullmatch(name):
         return name
     return "_" + re.sub(r"[^A-Za-z0-9_.:-]", "_", name)[:127]
 
@@ -27,10 +27,10 @@ def response_parts(
     Raises ImageRefused, and WrongUse for a stored picture.
     """
     images = [part for part in result.content if isinstance(part, Image)] if result is not None else []
-    inside = [image for image in images if pictures_inside and is_inside(image)]
-    behind = [image for image in images if not (pictures_inside and is_inside(image))]
-    name = written_name(call.name)
-    response: JsonObject = {"name": name, "response": _response(result, has_pictures_behind=bool(behind))}
+    inside = [image for image in images if pictures_inside and is_inline(image)]
+    behind = [image for image in images if not (pictures_inside and is_inline(image))]
+    name = wire_name(call.name)
+    response: JsonObject = {"name": name, "response": _response_value(result, has_pictures_behind=bool(behind))}
     if call_id is not None:
         response = {"id": call_id, **response}
     if inside:
@@ -41,7 +41,7 @@ def response_parts(
     return parts
 
 
-def _response(result: ToolResult | None, *, has_pictures_behind: bool) -> JsonObject:
+def _response_value(result: ToolResult | None, *, has_pictures_behind: bool) -> JsonObject:
     if result is None:
         return {"error": NO_RESULT}
     said = [part for part in result.content if isinstance(part, (Text, Json))]

@@ -20,7 +20,7 @@ from desktop_agent.vocabulary.requests import (
     ReasoningDisabled,
 )
 
-_ORDER: tuple[Effort, ...] = ("minimal", "low", "medium", "high", "xhigh", "max")
+_EFFORT_ORDER: tuple[Effort, ...] = ("minimal", "low", "medium", "high", "xhigh", "max")
 # What every model with levels has; some have MINIMAL below, and refuse it where they do not.
 _USUAL_LEVELS: tuple[Effort, ...] = ("low", "medium", "high")
 # ai.google.dev/gemini-api/docs/openai, "Thinking": what levels mean in tokens.
@@ -30,7 +30,7 @@ _VERSION = re.compile(r"^gemini-(\d+)(?:\.(\d+))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Ability:
+class ThinkingAbility:
     """How a model is told to think: by level, by budget (least and most tokens), or not at all."""
 
     way: Literal["level", "budget", "none"] = "none"
@@ -45,22 +45,22 @@ class Ability:
 
 
 @dataclass(frozen=True, slots=True)
-class Thinking:
+class ThinkingSetting:
     """The `thinkingConfig` to send, empty for none, and what had to be changed about the wish."""
 
     config: dict[str, Any]
     adjustments: tuple[Sentence, ...] = ()
 
 
-def ability_of(model: str, known: Capabilities) -> Ability:
+def thinking_ability(model: str, known: Capabilities) -> ThinkingAbility:
     """What this model can be told. `model` is its name without `models/`."""
     if known.reasoning is False:
-        return Ability()
-    named, modes = _by_name(model), known.reasoning_modes
+        return ThinkingAbility()
+    named, modes = _ability_by_name(model), known.reasoning_modes
     if modes is None and known.efforts is None and known.budget is None:
         return named
     by_level = bool(known.efforts) or (known.budget is None and "effort" in (modes or ()))
-    return Ability(
+    return ThinkingAbility(
         way="level" if by_level else "budget",
         levels=known.efforts or named.levels,
         budget=known.budget or named.budget,
@@ -68,95 +68,103 @@ def ability_of(model: str, known: Capabilities) -> Ability:
     )
 
 
-def _by_name(model: str) -> Ability:
+def _ability_by_name(model: str) -> ThinkingAbility:
     """For models that no table has. The only place that reads a version out of a name."""
     found = _VERSION.match(model)
     if found is None:
         # "gemini-flash-latest" and its like stand for the newest; what is no Gemini (Gemma, for example) has none.
-        return Ability("level") if model.startswith("gemini-") else Ability()
+        return ThinkingAbility("level") if model.startswith("gemini-") else ThinkingAbility()
     version = (int(found[1]), int(found[2] or 0))
     if version >= (3, 0):
-        return Ability("level")
+        return ThinkingAbility("level")
     if version < (2, 5):
-        return Ability()
+        return ThinkingAbility()
     if "-pro" in model:
-        return Ability("budget", budget=(128, 32_768))
-    return Ability("budget", budget=(512 if "-lite" in model else 0, 24_576), can_be_off=True)
+        return ThinkingAbility("budget", budget=(128, 32_768))
+    return ThinkingAbility("budget", budget=(512 if "-lite" in model else 0, 24_576), can_be_off=True)
 
 
-def thinking_for(config: ProviderConfig, model: str, ability: Ability) -> Thinking:
+def thinking_setting(config: ProviderConfig, model: str, ability: ThinkingAbility) -> ThinkingSetting:
     """What to send for this wish."""
     wish = config.reasoning
     if ability.way == "none":
-        return Thinking({}, () if wish is None or isinstance(wish, ReasoningDisabled) else (_no_thinking(model),))
+        return ThinkingSetting(
+            {}, () if wish is None or isinstance(wish, ReasoningDisabled) else (_no_thinking_sentence(model),)
+        )
     found = _by_level(wish, model, ability) if ability.way == "level" else _by_budget(wish, model, ability)
     if config.show_reasoning and found.config.get("thinkingBudget") != 0:
-        return Thinking({"includeThoughts": True, **found.config}, found.adjustments)
+        return ThinkingSetting({"includeThoughts": True, **found.config}, found.adjustments)
     return found
 
 
-def _by_level(wish: Reasoning | None, model: str, ability: Ability) -> Thinking:
+def _by_level(wish: Reasoning | None, model: str, ability: ThinkingAbility) -> ThinkingSetting:
     match wish:
         case None | ReasoningAdaptive():
-            return Thinking({})
+            return ThinkingSetting({})
         case ReasoningBetweenTools():
-            return Thinking({}, (_not_between_tools(model),))
+            return ThinkingSetting({}, (_not_between_tools_sentence(model),))
         case ReasoningDisabled():
-            lowest = min(ability.levels, key=_ORDER.index)
+            lowest = min(ability.levels, key=_EFFORT_ORDER.index)
             words = "{model} cannot stop thinking; it was asked for its lowest level, {level}."
-            return Thinking(_level(lowest), (Sentence(words, {"model": model, "level": lowest}),))
+            return ThinkingSetting(_level_field(lowest), (Sentence(words, {"model": model, "level": lowest}),))
         case ReasoningBudget():
             asked: Effort = "low" if wish.tokens <= 1024 else "medium" if wish.tokens <= 8192 else "high"
-            level = _nearest(asked, ability.levels)
+            level = _nearest_level(asked, ability.levels)
             words = "{model} takes no number of tokens to think with; it was asked for the level {level}."
-            return Thinking(_level(level), (Sentence(words, {"model": model, "level": level}),))
+            return ThinkingSetting(_level_field(level), (Sentence(words, {"model": model, "level": level}),))
         case _:
-            level = _nearest(wish.level, ability.levels)
+            level = _nearest_level(wish.level, ability.levels)
             if level == wish.level:
-                return Thinking(_level(level))
+                return ThinkingSetting(_level_field(level))
             words = "{model} has no thinking level {asked}; it was asked for {level}."
-            return Thinking(_level(level), (Sentence(words, {"model": model, "asked": wish.level, "level": level}),))
+            return ThinkingSetting(
+                _level_field(level), (Sentence(words, {"model": model, "asked": wish.level, "level": level}),)
+            )
 
 
-def _by_budget(wish: Reasoning | None, model: str, ability: Ability) -> Thinking:
+def _by_budget(wish: Reasoning | None, model: str, ability: ThinkingAbility) -> ThinkingSetting:
     least, most = ability.budget
     match wish:
         case None:
-            return Thinking({})
+            return ThinkingSetting({})
         case ReasoningAdaptive():
-            return Thinking({"thinkingBudget": _DYNAMIC})
+            return ThinkingSetting({"thinkingBudget": _DYNAMIC})
         case ReasoningBetweenTools():
-            return Thinking({}, (_not_between_tools(model),))
+            return ThinkingSetting({}, (_not_between_tools_sentence(model),))
         case ReasoningDisabled():
             if ability.can_be_off:
-                return Thinking({"thinkingBudget": 0})
+                return ThinkingSetting({"thinkingBudget": 0})
             words = "{model} cannot stop thinking; it was given its smallest limit, {tokens} tokens."
-            return Thinking({"thinkingBudget": least}, (Sentence(words, {"model": model, "tokens": str(least)}),))
+            return ThinkingSetting(
+                {"thinkingBudget": least}, (Sentence(words, {"model": model, "tokens": str(least)}),)
+            )
         case ReasoningBudget():
             tokens = min(max(wish.tokens, least), most)
             words = "{model} thinks with {least} to {most} tokens; it was given {tokens}."
             values = {"model": model, "least": str(least), "most": str(most), "tokens": str(tokens)}
-            return Thinking({"thinkingBudget": tokens}, () if tokens == wish.tokens else (Sentence(words, values),))
+            return ThinkingSetting(
+                {"thinkingBudget": tokens}, () if tokens == wish.tokens else (Sentence(words, values),)
+            )
         case _:
             tokens = min(max(_TOKENS.get(wish.level, most), least), most)
             words = "{model} has no thinking levels; for {asked} it was given {tokens} tokens."
             values = {"model": model, "asked": wish.level, "tokens": str(tokens)}
-            return Thinking({"thinkingBudget": tokens}, (Sentence(words, values),))
+            return ThinkingSetting({"thinkingBudget": tokens}, (Sentence(words, values),))
 
 
-def _nearest(asked: Effort, levels: tuple[Effort, ...]) -> Effort:
+def _nearest_level(asked: Effort, levels: tuple[Effort, ...]) -> Effort:
     """The level that is closest; of two the lower, which costs less."""
-    place = _ORDER.index(asked)
-    return min(levels, key=lambda each: (abs(_ORDER.index(each) - place), _ORDER.index(each)))
+    place = _EFFORT_ORDER.index(asked)
+    return min(levels, key=lambda each: (abs(_EFFORT_ORDER.index(each) - place), _EFFORT_ORDER.index(each)))
 
 
-def _level(level: Effort) -> dict[str, Any]:
+def _level_field(level: Effort) -> dict[str, Any]:
     return {"thinkingLevel": level.upper()}
 
 
-def _no_thinking(model: str) -> Sentence:
+def _no_thinking_sentence(model: str) -> Sentence:
     return Sentence("{model} does not think, so it was not asked to.", {"model": model})
 
 
-def _not_between_tools(model: str) -> Sentence:
+def _not_between_tools_sentence(model: str) -> Sentence:
     return Sentence("{model} cannot think between tools only; it decides by itself.", {"model": model})

@@ -7,35 +7,35 @@ from functools import partial
 from pydantic import SecretStr
 
 from desktop_agent.providers.catalogue.catalogue import Catalogue
-from desktop_agent.providers.catalogue.estimating import estimated
+from desktop_agent.providers.catalogue.estimating import estimate_tokens
 from desktop_agent.providers.catalogue.pricing import Pricing
 from desktop_agent.providers.dialects import servers
 from desktop_agent.providers.dialects.answering import (
     EVENT_STREAM,
-    Opened,
-    answered,
+    OpenedStream,
     key_header,
-    opened_answer,
-    time_limits,
-    without_key,
+    redact_key,
+    request_timeouts,
+    send_request,
+    stream_events,
 )
 from desktop_agent.providers.dialects.openai_chat.frames import FrameReader
-from desktop_agent.providers.dialects.openai_chat.listing import listing
+from desktop_agent.providers.dialects.openai_chat.listing import fetch_models
 from desktop_agent.providers.dialects.openai_chat.messages import Recipient
-from desktop_agent.providers.dialects.openai_chat.request import Body, body_for, refused_fields
-from desktop_agent.providers.dialects.prefix import account_of
+from desktop_agent.providers.dialects.openai_chat.request import RequestBody, build_body, refused_fields
+from desktop_agent.providers.dialects.prefix import account_digest
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.think_tags import ThinkTags
-from desktop_agent.providers.transport.addresses import api_root, joined
-from desktop_agent.providers.transport.http_client import HttpAnswer, HttpCall, HttpClient
+from desktop_agent.providers.transport.addresses import api_root, join_url
+from desktop_agent.providers.transport.http_client import HttpClient, HttpRequest, HttpResponse
 from desktop_agent.providers.transport.json_text import dumps
 from desktop_agent.vocabulary.errors import CachingNotSupported, InvalidRequest
 from desktop_agent.vocabulary.provider_events import Origin, ProviderEvent
 from desktop_agent.vocabulary.requests import (
     CachedPrompt,
+    ImageLimits,
     ModelInfo,
     ModelRequest,
-    PictureLimits,
     ProviderState,
     Timeouts,
     TokenCount,
@@ -57,13 +57,13 @@ class OpenAIChat:
         base_url: str,
         api_key: SecretStr | None = None,
         http: HttpClient,
-        quirks: servers.Quirks | None = None,
+        quirks: servers.ServerQuirks | None = None,
         catalogue: Catalogue | None = None,
         listing_timeouts: Timeouts | None = None,
     ) -> None:
         self._http = http
         self._is_guess = quirks is None
-        self._quirks = quirks or servers.by_address(api_root(base_url))
+        self._quirks = quirks or servers.quirks_for_url(api_root(base_url))
         self._root = api_root(base_url, self._quirks.usual_path)
         self._secret = key_header(api_key, self._quirks.key_header)
         self._catalogue = catalogue or Catalogue()
@@ -83,17 +83,17 @@ class OpenAIChat:
         return self._state
 
     @property
-    def quirks(self) -> servers.Quirks:
+    def quirks(self) -> servers.ServerQuirks:
         """What this server is taken for."""
         return self._quirks
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Ask, and yield canonical events. A field that the server does not take is dropped and asked again once."""
-        return answered(partial(self._open, request), self._state)
+        return stream_events(partial(self._open, request), self._state)
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
         """The server's listing with what it tells about each model; also teaches this object who the server is."""
-        found = await listing(self._root, self._quirks, self._exchange)
+        found = await fetch_models(self._root, self._quirks, self._exchange)
         if self._is_guess:
             self._quirks = found.quirks
         self._listed = {model.id: self._catalogue.merged(self._quirks.family, model) for model in found.models}
@@ -103,13 +103,13 @@ class OpenAIChat:
         """What is known about a model without asking."""
         return self._listed.get(model) or self._catalogue.merged(self._quirks.family, ModelInfo(model))
 
-    def picture_limits(self, model: str) -> PictureLimits:  # noqa: ARG002  the same for all its models
+    def picture_limits(self, model: str) -> ImageLimits:  # noqa: ARG002  the same for all its models
         """What this family of servers takes."""
         return servers.picture_limits(self._quirks)
 
     async def count_tokens(self, request: ModelRequest) -> TokenCount:
         """An estimate: this dialect has no way to ask."""
-        return estimated(request, self._quirks.family)
+        return estimate_tokens(request, self._quirks.family)
 
     async def prompt_cache(self, request: ModelRequest, *, seconds: int = 300) -> CachedPrompt:  # noqa: ARG002
         """Not in this dialect: its servers cache by themselves, or not at all."""
@@ -119,28 +119,28 @@ class OpenAIChat:
         """Nothing of its own is open: the client is shared."""
 
     async def _exchange(self, url: str, body: bytes | None = None) -> bytes:
-        call = HttpCall(url, self._listing_timeouts, body=body, secret=self._secret)
+        call = HttpRequest(url, self._listing_timeouts, body=body, secret=self._secret)
         return await self._http.exchange(call)
 
-    async def _open(self, request: ModelRequest) -> Opened:
-        quirks, account = self._quirks, account_of(self._root, request.model)
-        answer, body = await self._asked(request, Recipient(quirks, account))
+    async def _open(self, request: ModelRequest) -> OpenedStream:
+        quirks, account = self._quirks, account_digest(self._root, request.model)
+        answer, body = await self._ask(request, Recipient(quirks, account))
         tags = ThinkTags(opened_by_template=quirks.opened_by_template) if quirks.think_tags else None
         builder = PartBuilder(
-            quirks.thinking_provider, tags=tags, keeps_arguments=True, repeats=servers.repeats(self._root)
+            quirks.thinking_provider, tags=tags, keeps_arguments=True, repeats=servers.may_repeat(self._root)
         )
-        reader = FrameReader(builder, answer.headers, partial(without_key, secret=self._secret))
+        reader = FrameReader(builder, answer.headers, partial(redact_key, secret=self._secret))
         origin = Origin(provider=quirks.thinking_provider, account=account)
         price = self.model_info(request.model).price
-        return Opened(
+        return OpenedStream(
             answer, builder, reader, origin, body.adjustments, pricing=Pricing(price) if price is not None else None
         )
 
-    async def _asked(self, request: ModelRequest, recipient: Recipient) -> tuple[HttpAnswer, Body]:
+    async def _ask(self, request: ModelRequest, recipient: Recipient) -> tuple[HttpResponse, RequestBody]:
         """The head of a good answer, and what was asked. Raises what the server refuses with."""
         known = self.model_info(request.model).capabilities
         without = self._refused.get(request.model, frozenset())
-        body = body_for(request, recipient, known, without)
+        body = build_body(request, recipient, known, without)
         try:
             return await self._sent(request, body), body
         except InvalidRequest as error:
@@ -149,13 +149,13 @@ class OpenAIChat:
                 raise
             without |= named
         _log.info("the server does not take %s; asking once more without", ", ".join(sorted(without)))
-        body = body_for(request, recipient, known, without)
+        body = build_body(request, recipient, known, without)
         answer = await self._sent(request, body)
         self._refused[request.model] = without
         return answer, body
 
-    async def _sent(self, request: ModelRequest, body: Body) -> HttpAnswer:
-        url = joined(self._root, "chat/completions")
-        limits = time_limits(request, self._root, self.model_info(request.model).capabilities)
-        call = HttpCall(url, limits, dumps(body.fields), self._secret, accept=EVENT_STREAM)
-        return await opened_answer(self._http, call, self._state)
+    async def _sent(self, request: ModelRequest, body: RequestBody) -> HttpResponse:
+        url = join_url(self._root, "chat/completions")
+        limits = request_timeouts(request, self._root, self.model_info(request.model).capabilities)
+        call = HttpRequest(url, limits, dumps(body.fields), self._secret, accept=EVENT_STREAM)
+        return await send_request(self._http, call, self._state)

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from desktop_agent.providers.transport.json_text import is_object, mended
+from desktop_agent.providers.transport.json_text import is_object, repair_text
 from desktop_agent.vocabulary.blocks import Citation
 
 
-def citations_of(annotations: list[Any]) -> list[Citation]:
+def parse_citations(annotations: list[Any]) -> list[Citation]:
     """The citations among them; other annotations say nothing that a person could follow."""
     found: list[Citation] = []
     for annotation in annotations:
@@ -14,19 +14,19 @@ def citations_of(annotations: list[Any]) -> list[Citation]:
         if is_object(inner) and isinstance(inner.get("url"), str):
             found.append(
                 Citation(
-                    url=mended(inner["url"]),
-                    title=_text(inner.get("title")),
-                    quoted=_text(inner.get("content")),
-                    start=_place(inner.get("start_index")),
-                    end=_place(inner.get("end_index")),
+                    url=repair_text(inner["url"]),
+                    title=_optional_text(inner.get("title")),
+                    quoted=_optional_text(inner.get("content")),
+                    start=_offset(inner.get("start_index")),
+                    end=_offset(inner.get("end_index")),
                 )
             )
     return found
 
 
-def _text(value: Any) -> str | None:
-    return mended(value) if isinstance(value, str) and value else None
+def _optional_text(value: Any) -> str | None:
+    return repair_text(value) if isinstance(value, str) and value else None
 
 
-def _place(value: Any) -> int | None:
+def _offset(value: Any) -> int | None:
     return value if type(value) is int and value >= 0 else None

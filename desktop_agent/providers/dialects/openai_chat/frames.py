@@ -7,13 +7,13 @@ of servers. A whole completion in place of a stream is read the same way, `messa
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from desktop_agent.providers.dialects.finish_reasons import failure_of, finish_word, reason_of
-from desktop_agent.providers.dialects.openai_chat.citations import citations_of
+from desktop_agent.providers.dialects.finish_reasons import failure_for, finish_word, stop_reason_for
+from desktop_agent.providers.dialects.openai_chat.citations import parse_citations
 from desktop_agent.providers.dialects.openai_chat.reasoning_details import merge_detail, merge_thinking_block
-from desktop_agent.providers.dialects.openai_chat.usage import usage_of
+from desktop_agent.providers.dialects.openai_chat.usage import parse_usage
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport import failures
-from desktop_agent.providers.transport.json_text import is_array, is_object, mended_json
+from desktop_agent.providers.transport.json_text import is_array, is_object, repair_json
 from desktop_agent.providers.transport.sse import DONE, Frame
 from desktop_agent.vocabulary.blocks import Citation, Unknown
 from desktop_agent.vocabulary.errors import ProviderError
@@ -34,15 +34,15 @@ _REASONING_FIELDS = (
 _REASONING_PARTS = frozenset({"thinking", "reasoning", "reasoning_text", "reasoning_content", "thought"})
 _TEXT_PARTS = frozenset({"text", "output_text"})
 _ARGUMENTS = ("arguments", "parameters", "input")
-_LONGEST_INDEX = 10
-_PLAIN = frozenset({"index", "delta", "finish_reason", "logprobs"})
+_MAX_INDEX_DIGITS = 10
+_PLAIN_FIELDS = frozenset({"index", "delta", "finish_reason", "logprobs"})
 _FUNCTION_CALL_INDEX = -1  # the deprecated single call has neither index nor id
 
 
 class FrameReader:
     """Reads the frames of one answer into a PartBuilder.
 
-    `done` is set by `[DONE]`, `finish` is the last finish_reason that said anything.
+    `done` is set by `[CHECK_DONE]`, `finish` is the last finish_reason that said anything.
     `failure` is set by an error in the stream; nothing after it counts. `recognised` is whether anything looked like
     this dialect. `without_key` takes the key out of an error that a server wrote.
     """
@@ -83,24 +83,24 @@ class FrameReader:
             if is_array(data) or name == "error":
                 self._fail(data)
             return
-        is_error = failures.is_error(data.get("error"))
+        is_error = failures.has_error(data.get("error"))
         if is_error or name == "error" or data.get("object") == "error" or _is_detail_only(data):
             self._fail(data)
         if self.failure is None or "choices" in data:
             # Beside an error, too: nothing that was received is dropped.
-            self._chunk(data)
+            self._read_chunk(data)
 
-    def _chunk(self, data: dict[str, Any]) -> None:
-        self._builder.named(data.get("id"))
-        self._count(data.get("usage"))
+    def _read_chunk(self, data: dict[str, Any]) -> None:
+        self._builder.set_response_id(data.get("id"))
+        self._read_usage(data.get("usage"))
         if "x_groq" in data:
-            self._groq(data["x_groq"])
+            self._read_groq(data["x_groq"])
         if "choices" in data:
             self.recognised = True
             choices = data["choices"]
             first = choices[0] if choices and is_array(choices) else choices
             if is_object(first):
-                self._choice(first)
+                self._read_choice(first)
         if data.get("tool_calls"):
             self._calls(data["tool_calls"], is_whole=self._has_deltas)
 
@@ -120,7 +120,7 @@ class FrameReader:
             return False
         self._is_over = True
         raw = self.finish
-        reason = StopReason.END_TURN if raw is None else reason_of(raw)
+        reason = StopReason.END_TURN if raw is None else stop_reason_for(raw)
         if self._refused and reason is StopReason.END_TURN:
             reason = StopReason.REFUSAL
         self._end_text()
@@ -129,46 +129,46 @@ class FrameReader:
 
     def _fail(self, data: Any) -> None:
         if self.failure is None and not self.done:
-            self.failure = failures.from_stream(self._without_key(data), self._headers)
+            self.failure = failures.error_from_stream(self._without_key(data), self._headers)
 
-    def _count(self, usage: Any) -> None:
+    def _read_usage(self, usage: Any) -> None:
         if usage and is_object(usage):
-            self._builder.usage = usage_of(usage)
+            self._builder.usage = parse_usage(usage)
 
-    def _groq(self, extra: Any) -> None:
+    def _read_groq(self, extra: Any) -> None:
         if not is_object(extra):
             return
-        self._count(extra.get("usage"))
-        if failures.is_error(extra.get("error")):
+        self._read_usage(extra.get("usage"))
+        if failures.has_error(extra.get("error")):
             self._fail(extra)
 
-    def _choice(self, choice: dict[str, Any]) -> None:
-        if failures.is_error(choice.get("error")):
+    def _read_choice(self, choice: dict[str, Any]) -> None:
+        if failures.has_error(choice.get("error")):
             self._fail(choice)
         before = self._builder.progress if self.finish is not None else None
         finish = finish_word(choice.get("finish_reason"))
         delta, message = choice.get("delta"), choice.get("message")
         is_last = finish is not None and self.finish is None
         if delta and is_object(delta):
-            self._delta(delta, says_all=is_last)
+            self._read_delta(delta, says_all=is_last)
         elif isinstance(choice.get("text"), str):
             self._builder.text(choice["text"])
         self._has_deltas = self._has_deltas or bool(delta)
-        if message and is_object(message) and (not delta or self._builder.repeats):
-            self._delta(message, says_all=self._has_deltas or is_last, is_whole=self._has_deltas)
+        if message and is_object(message) and (not delta or self._builder.may_repeat):
+            self._read_delta(message, says_all=self._has_deltas or is_last, is_whole=self._has_deltas)
         if choice.get("tool_calls"):
             self._calls(choice["tool_calls"], is_whole=self._has_deltas)
-        self._count(choice.get("usage"))
+        self._read_usage(choice.get("usage"))
         if before is not None and self._builder.progress != before:
             self._is_on_every_chunk = True
         if finish is not None:
             self.finish = finish
-            self.failure = self.failure or failure_of(finish, failures.request_id(self._headers))
+            self.failure = self.failure or failure_for(finish, failures.request_id(self._headers))
 
-    def _delta(self, delta: dict[str, Any], *, says_all: bool = False, is_whole: bool = False) -> None:
+    def _read_delta(self, delta: dict[str, Any], *, says_all: bool = False, is_whole: bool = False) -> None:
         """Reasoning first, then text, then calls: a whole message holds all three.
 
-        `says_all`: it may repeat all that was said; `is_whole`: it does, beside what was lost.
+        `is_transparent_line`: it may repeat all that was said; `is_whole`: it does, beside what was lost.
         """
         part = self._builder.main
         part.may_repeat_all, part.is_whole = says_all, is_whole
@@ -187,7 +187,7 @@ class FrameReader:
         part.may_repeat_all = part.is_whole = False
         annotations = delta.get("annotations")
         if annotations and is_array(annotations):
-            self._citations += citations_of(annotations)
+            self._citations += parse_citations(annotations)
         if delta.get("tool_calls"):
             self._calls(delta["tool_calls"], is_whole=is_whole)
         function = delta.get("function_call")
@@ -200,7 +200,7 @@ class FrameReader:
         self._lists += 1
         if is_object(calls):
             is_one = any(name in calls for name in ("function", "name", "id", "arguments", "index"))
-            entries: list[Any] = [calls] if is_one else [_numbered(key, each) for key, each in calls.items()]
+            entries: list[Any] = [calls] if is_one else [_with_index(key, each) for key, each in calls.items()]
         else:
             entries = calls if is_array(calls) else [calls]
         for place, call in enumerate(entries):
@@ -210,10 +210,10 @@ class FrameReader:
                     is_bare = len(entries) > 1 and call.get("index") is None and not call.get("id")
                     self._call({**call, "index": place} if is_bare else call, is_listed=len(entries) > 1)
             elif call is not None:
-                self._builder.call_fragment(arguments=call if isinstance(call, str) else [call])
+                self._builder.add_call_fragment(arguments=call if isinstance(call, str) else [call])
 
     def _is_known(self, function: dict[str, Any]) -> bool:
-        return self._builder.calls.has(str(function.get("name")), _arguments_of(function))
+        return self._builder.calls.has_call(str(function.get("name")), _arguments_of(function))
 
     def _end_text(self) -> None:
         """The text is closed only where there is something to keep with it."""
@@ -231,7 +231,7 @@ class FrameReader:
         if blocks and is_array(blocks):
             state["thinking_blocks"] = self._merged(self._blocks, blocks, merge_thinking_block)
         for name in _REASONING_FIELDS:
-            text = _words_of(delta.get(name))
+            text = _plain_words(delta.get(name))
             if text:
                 self._builder.thinking(text, field=name, **state)
                 return
@@ -275,7 +275,7 @@ class FrameReader:
             if (word in _TEXT_PARTS or kind is None) and isinstance(part.get("text"), str):
                 self._builder.text(part["text"])
             elif word in _REASONING_PARTS:
-                text = next(filter(None, (_words_of(part.get(name)) for name in (word, "text", "content"))), "")
+                text = next(filter(None, (_plain_words(part.get(name)) for name in (word, "text", "content"))), "")
                 signature = part.get("signature")
                 state = {"signature": signature} if signature else {}
                 self._builder.thinking(text, field="content.thinking", **state)
@@ -283,13 +283,13 @@ class FrameReader:
                 self._refused = True
                 self._builder.text(part["refusal"])
             elif kind:
-                self._builder.block(Unknown(raw=mended_json(part), provider=self._builder.provider))
+                self._builder.add_block(Unknown(raw=repair_json(part), provider=self._builder.provider))
 
     def _call(self, call: dict[str, Any], *, is_listed: bool) -> None:
         index, call_id = call.get("index"), call.get("id")
         if isinstance(index, float) and index.is_integer():
             index = int(index)
-        if isinstance(index, str) and index.isdecimal() and len(index) < _LONGEST_INDEX:
+        if isinstance(index, str) and index.isdecimal() and len(index) < _MAX_INDEX_DIGITS:
             index = int(index)
         if type(call_id) is int:
             call_id = str(call_id)
@@ -298,13 +298,13 @@ class FrameReader:
         self._function(_function_of(call), index=known_index, call_id=call_id, list_number=number)
         extra = call.get("extra_content")
         if extra and is_object(extra):
-            self._builder.call_state(call_id, field="extra_content", extra_content=extra)
+            self._builder.attach_call_state(call_id, field="extra_content", extra_content=extra)
 
     def _function(
         self, function: dict[str, Any], *, index: int | None, call_id: str | None, list_number: int | None = None
     ) -> None:
         name = function.get("name")
-        self._builder.call_fragment(
+        self._builder.add_call_fragment(
             index=index,
             id=call_id,
             name=name if isinstance(name, str) else None,
@@ -313,10 +313,10 @@ class FrameReader:
         )
 
 
-def _words_of(value: Any) -> str:
+def _plain_words(value: Any) -> str:
     """Text that stands bare, in an object under one of a few names, or in a list of either."""
     if is_array(value):
-        return "".join(map(_words_of, value))
+        return "".join(map(_plain_words, value))
     if is_object(value):
         found = (value.get(name) for name in ("text", "content", "thinking", "summary"))
         value = next((each for each in found if isinstance(each, str) and each), "")
@@ -335,7 +335,7 @@ def _arguments_of(function: dict[str, Any]) -> Any:
     return next((each for name in _ARGUMENTS if (each := function.get(name)) is not None), None)
 
 
-def _numbered(key: str, call: Any) -> Any:
+def _with_index(key: str, call: Any) -> Any:
     return {"index": key, **call} if is_object(call) else call
 
 
@@ -347,7 +347,12 @@ def _only_text(data: Any) -> str | None:
         choice: dict[str, Any] = data["choices"][0]
         delta: dict[str, Any] = choice["delta"]
         text = delta["content"]
-        if len(delta) == 1 and isinstance(text, str) and not choice.get("finish_reason") and choice.keys() <= _PLAIN:
+        if (
+            len(delta) == 1
+            and isinstance(text, str)
+            and not choice.get("finish_reason")
+            and choice.keys() <= _PLAIN_FIELDS
+        ):
             return text
     except (KeyError, IndexError, TypeError, AttributeError):
         pass

@@ -12,45 +12,45 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
-from desktop_agent.providers.dialects.servers import Quirks, by_listing
-from desktop_agent.providers.transport.addresses import beside_v1, joined
-from desktop_agent.providers.transport.failures import in_place_of_models, is_bare_error, is_error
+from desktop_agent.providers.dialects.servers import ServerQuirks, quirks_for_listing
+from desktop_agent.providers.transport.addresses import join_url, url_outside_v1
+from desktop_agent.providers.transport.failures import error_from_listing, has_error, is_bare_error
 from desktop_agent.providers.transport.json_text import (
     array_in,
     dumps,
     is_array,
     is_object,
     loads,
-    mended,
     object_in,
     objects_in,
+    repair_text,
 )
 from desktop_agent.vocabulary.errors import ProviderError
 from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, Price
 
 Exchange = Callable[..., Awaitable[bytes]]
-_SHOWN_AT_ONCE = 4
-_SHOWN_AT_MOST = 60
+_MAX_PARALLEL_SHOWS = 4
+_MAX_SHOWS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ModelListing:
     """The models, and who the server turned out to be."""
 
     models: tuple[ModelInfo, ...]
-    quirks: Quirks
+    quirks: ServerQuirks
 
 
-async def listing(root: str, quirks: Quirks, exchange: Exchange) -> Listing:
+async def fetch_models(root: str, quirks: ServerQuirks, exchange: Exchange) -> ModelListing:
     """Ask for everything. `exchange(url, body=None)` answers with bytes. Raises ProviderError."""
-    entries = _entries(await exchange(joined(root, "models")))
-    quirks = by_listing(entries, quirks)
-    more = await _more(root, quirks, [str(entry["id"]) for entry in entries], exchange)
-    models = [_model(entry, more.get(str(entry["id"])) or more.get("")) for entry in entries]
-    return Listing(tuple(models), quirks)
+    entries = _parse_entries(await exchange(join_url(root, "models")))
+    quirks = quirks_for_listing(entries, quirks)
+    more = await _family_capabilities(root, quirks, [str(entry["id"]) for entry in entries], exchange)
+    models = [_parse_model(entry, more.get(str(entry["id"])) or more.get("")) for entry in entries]
+    return ModelListing(tuple(models), quirks)
 
 
-def _entries(body: bytes) -> list[dict[str, Any]]:
+def _parse_entries(body: bytes) -> list[dict[str, Any]]:
     try:
         data = loads(body)
     except ValueError:
@@ -60,36 +60,36 @@ def _entries(body: bytes) -> list[dict[str, Any]]:
     if found is None and not is_bare_error(data):  # Ollama without any model
         found = []
     entries = [each for each in found if is_object(each)] if is_array(found) else []
-    is_listing = is_array(found) and not (is_error(said.get("error")) or (said.get("success") is False and not found))
-    if not is_listing or any(is_error(each.get("error")) for each in entries[:1]):
-        raise in_place_of_models(body)
+    is_listing = is_array(found) and not (has_error(said.get("error")) or (said.get("success") is False and not found))
+    if not is_listing or any(has_error(each.get("error")) for each in entries[:1]):
+        raise error_from_listing(body)
     return [each for each in entries if isinstance(each.get("id"), str) and each["id"]]
 
 
-def _model(entry: dict[str, Any], more: Capabilities | None) -> ModelInfo:
+def _parse_model(entry: dict[str, Any], more: Capabilities | None) -> ModelInfo:
     title = entry.get("name")
     own = _capabilities(entry)
     return ModelInfo(
-        id=mended(entry["id"]),
-        title=mended(title) if isinstance(title, str) and title and title != entry["id"] else None,
+        id=repair_text(entry["id"]),
+        title=repair_text(title) if isinstance(title, str) and title and title != entry["id"] else None,
         capabilities=own if more is None else more.over(own),
-        price=_price(object_in(entry, "pricing")),
-        retires=_day(entry.get("shutdown_date")),
+        price=_parse_price(object_in(entry, "pricing")),
+        retires=_parse_day(entry.get("shutdown_date")),
     )
 
 
-def _price(pricing: dict[str, Any]) -> Price | None:
+def _parse_price(pricing: dict[str, Any]) -> Price | None:
     """OpenRouter's prices: dollars for one token, as strings; -1 where it depends on who answers."""
     price = Price(
-        input=_for_a_million(pricing.get("prompt")),
-        output=_for_a_million(pricing.get("completion")),
-        cache_read=_for_a_million(pricing.get("input_cache_read")),
-        cache_write=_for_a_million(pricing.get("input_cache_write")),
+        input=_price_per_million(pricing.get("prompt")),
+        output=_price_per_million(pricing.get("completion")),
+        cache_read=_price_per_million(pricing.get("input_cache_read")),
+        cache_write=_price_per_million(pricing.get("input_cache_write")),
     )
     return price if price != Price() else None
 
 
-def _for_a_million(dollars: Any) -> float | None:
+def _price_per_million(dollars: Any) -> float | None:
     try:
         value = float(dollars) * 1_000_000
     except (TypeError, ValueError, OverflowError):
@@ -121,37 +121,39 @@ def _capabilities(entry: dict[str, Any]) -> Capabilities:
     )
 
 
-async def _more(root: str, quirks: Quirks, ids: list[str], exchange: Exchange) -> Mapping[str, Capabilities]:
+async def _family_capabilities(
+    root: str, quirks: ServerQuirks, ids: list[str], exchange: Exchange
+) -> Mapping[str, Capabilities]:
     """Facts by model id from a family's own place; the empty id stands for every model."""
     try:
         match quirks.family:
             case "ollama":
-                return await _ollama(root, ids, exchange)
+                return await _ollama_capabilities(root, ids, exchange)
             case "lmstudio":
-                return await _lm_studio(root, exchange)
+                return await _lm_studio_capabilities(root, exchange)
             case "litellm":
-                return _litellm(loads(await exchange(beside_v1(root, "model/info"))))
+                return _litellm_capabilities(loads(await exchange(url_outside_v1(root, "model/info"))))
             case "llamacpp":
-                return {"": _llama_cpp(loads(await exchange(beside_v1(root, "props"))))}
+                return {"": _llama_cpp_capabilities(loads(await exchange(url_outside_v1(root, "props"))))}
             case _:
                 return {}
     except (ProviderError, ValueError):
         return {}
 
 
-async def _ollama(root: str, ids: list[str], exchange: Exchange) -> dict[str, Capabilities]:
+async def _ollama_capabilities(root: str, ids: list[str], exchange: Exchange) -> dict[str, Capabilities]:
     """POST /api/show for each model. The window is `num_ctx` where the model file sets one, else the model's own."""
-    turn = asyncio.Semaphore(_SHOWN_AT_ONCE)
+    turn = asyncio.Semaphore(_MAX_PARALLEL_SHOWS)
 
     async def shown(model: str) -> tuple[str, Capabilities]:
         try:
             async with turn:
-                data = loads(await exchange(beside_v1(root, "api/show"), dumps({"model": model})))
+                data = loads(await exchange(url_outside_v1(root, "api/show"), dumps({"model": model})))
         except (ProviderError, ValueError):
             return model, Capabilities()
         return model, _ollama_model(data if is_object(data) else {})
 
-    return dict(await asyncio.gather(*(shown(model) for model in ids[:_SHOWN_AT_MOST])))
+    return dict(await asyncio.gather(*(shown(model) for model in ids[:_MAX_SHOWS])))
 
 
 def _ollama_model(data: dict[str, Any]) -> Capabilities:
@@ -167,13 +169,13 @@ def _ollama_model(data: dict[str, Any]) -> Capabilities:
     )
 
 
-async def _lm_studio(root: str, exchange: Exchange) -> dict[str, Capabilities]:
+async def _lm_studio_capabilities(root: str, exchange: Exchange) -> dict[str, Capabilities]:
     """GET /api/v1/models, or /api/v0/models of older versions; the context of a loaded model is what counts."""
     try:
-        data = loads(await exchange(beside_v1(root, "api/v1/models")))
+        data = loads(await exchange(url_outside_v1(root, "api/v1/models")))
         entries, key = objects_in(data, "models"), "key"
     except ProviderError:
-        data = loads(await exchange(beside_v1(root, "api/v0/models")))
+        data = loads(await exchange(url_outside_v1(root, "api/v0/models")))
         entries, key = objects_in(data, "data"), "id"
     found: dict[str, Capabilities] = {}
     for entry in entries:
@@ -195,7 +197,7 @@ def _lm_studio_model(entry: dict[str, Any]) -> Capabilities:
     )
 
 
-def _litellm(data: Any) -> dict[str, Capabilities]:
+def _litellm_capabilities(data: Any) -> dict[str, Capabilities]:
     found: dict[str, Capabilities] = {}
     for entry in objects_in(data, "data"):
         facts = object_in(entry, "model_info")
@@ -210,7 +212,7 @@ def _litellm(data: Any) -> dict[str, Capabilities]:
     return found
 
 
-def _llama_cpp(data: Any) -> Capabilities:
+def _llama_cpp_capabilities(data: Any) -> Capabilities:
     """GET /props: the context of a slot is what one conversation gets; the trained one is not."""
     settings = object_in(data, "default_generation_settings")
     return Capabilities(
@@ -224,7 +226,7 @@ def _flag(data: dict[str, Any], name: str) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def _day(value: Any) -> date | None:
+def _parse_day(value: Any) -> date | None:
     """OpenAI's `shutdown_date`: a date, or seconds since 1970 as in `created`."""
     try:
         if isinstance(value, str):

@@ -10,9 +10,13 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from desktop_agent.providers.dialects.openai_chat.replay import content_parts, replay_fields, sign_calls
+from desktop_agent.providers.dialects.openai_chat.replay import (
+    add_missing_signatures,
+    add_reasoning_fields,
+    content_parts,
+)
 from desktop_agent.providers.dialects.results_of_calls import NO_RESULT, results_after
-from desktop_agent.providers.dialects.servers import Quirks
+from desktop_agent.providers.dialects.servers import ServerQuirks
 from desktop_agent.providers.transport.json_text import dumps
 from desktop_agent.vocabulary.blocks import Image, Json, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.vocabulary.errors import ImageRefused, ImagesNotSupported, WrongUse
@@ -20,8 +24,8 @@ from desktop_agent.vocabulary.images import Base64Source, ImageDetail, UrlSource
 from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.requests import ModelRequest
 
-_NINE = re.compile(r"[A-Za-z0-9]{9}")
-GO_ON = "Go on from where you stopped."
+_NINE_CHARACTERS = re.compile(r"[A-Za-z0-9]{9}")
+CONTINUE_PROMPT = "Go on from where you stopped."
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +35,24 @@ class Recipient:
     `checks_signatures`: whether it refuses calls of the current turn without a signature (Gemini from 3 on).
     """
 
-    quirks: Quirks
+    quirks: ServerQuirks
     account: str = ""
     checks_signatures: bool = False
 
 
-def messages_for(
+def encode_messages(
     request: ModelRequest, recipient: Recipient, *, developer: bool = False, told: str = ""
 ) -> list[dict[str, Any]]:
     """The `messages` array; `told` is added to the instructions. Raises WrongUse, ImagesNotSupported, ImageRefused."""
-    written = _Writer(request, recipient).written("developer" if developer else "system", told)
+    written = _HistoryEncoder(request, recipient).encode("developer" if developer else "system", told)
     if recipient.quirks.alternates:
-        written = _by_turns(written)
+        written = _merge_turns(written)
     if written and written[-1]["role"] == "assistant":
-        written.append({"role": "user", "content": GO_ON})
+        written.append({"role": "user", "content": CONTINUE_PROMPT})
     return written
 
 
-class _Writer:
+class _HistoryEncoder:
     """Writes one history. All instructions stand in one message at the top: local templates take no other."""
 
     def __init__(self, request: ModelRequest, recipient: Recipient) -> None:
@@ -57,7 +61,7 @@ class _Writer:
         self._quirks = recipient.quirks
         self._out: list[dict[str, Any]] = []
 
-    def written(self, system_role: str, told: str) -> list[dict[str, Any]]:
+    def encode(self, system_role: str, told: str) -> list[dict[str, Any]]:
         messages = self._request.messages
         instructions = [self._request.config.system_prompt or ""]
         instructions += [message.text for message in messages if message.role is Role.SYSTEM]
@@ -97,9 +101,9 @@ class _Writer:
                 }
                 for call in calls
             ]
-        replay_fields(written, thoughts, calls, quirks)
+        add_reasoning_fields(written, thoughts, calls, quirks)
         if self._recipient.checks_signatures:
-            sign_calls(written)
+            add_missing_signatures(written)
         self._out.append(written)
         images: list[dict[str, Any]] = []
         for call in calls:
@@ -152,7 +156,7 @@ class _Writer:
         return {"type": "image_url", "image_url": part}
 
 
-def _by_turns(written: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _merge_turns(written: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Neighbours of one side as one message: many templates of local models refuse two questions in a row."""
     merged: list[dict[str, Any]] = []
     for message in written:
@@ -160,7 +164,7 @@ def _by_turns(written: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if last is None or last["role"] != message["role"] or message["role"] not in ("user", "assistant"):
             merged.append(message)
         elif message["role"] == "user":
-            merged[-1] = {**last, "content": _joined(last["content"], message["content"])}
+            merged[-1] = {**last, "content": _join_content(last["content"], message["content"])}
         elif "tool_calls" not in last:
             merged[-1] = {**last, **message, "content": f"{last['content'] or ''}{message['content'] or ''}"}
         else:
@@ -168,7 +172,7 @@ def _by_turns(written: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return merged
 
 
-def _joined(first: str | list[Any], second: str | list[Any]) -> str | list[Any]:
+def _join_content(first: str | list[Any], second: str | list[Any]) -> str | list[Any]:
     if isinstance(first, str) and isinstance(second, str):
         return f"{first}\n\n{second}"
     parts = (part if isinstance(part, list) else [{"type": "text", "text": part}] for part in (first, second) if part)
@@ -199,7 +203,7 @@ class CallIds:
 
     def of(self, call: ToolUse) -> str:
         """The id of a call and of its tool message."""
-        if self._shape == "nine" and not _NINE.fullmatch(call.id):
+        if self._shape == "nine" and not _NINE_CHARACTERS.fullmatch(call.id):
             return hashlib.sha256(call.id.encode("utf-8", "surrogatepass")).hexdigest()[:9]
         if self._shape == "forty" and not 0 < len(call.id) <= 40:
             return "call_" + hashlib.sha256(call.id.encode("utf-8", "surrogatepass")).hexdigest()[:24]

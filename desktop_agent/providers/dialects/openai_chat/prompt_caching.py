@@ -5,15 +5,15 @@ Source: OpenAI's reference of Chat Completions (prompt_cache_key, prompt_cache_o
 
 from typing import Any
 
-from desktop_agent.providers.dialects.openai_models import openai_model
-from desktop_agent.providers.dialects.servers import Quirks
+from desktop_agent.providers.dialects.openai_models import openai_model_facts
+from desktop_agent.providers.dialects.servers import ServerQuirks
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.requests import ModelRequest
 
-_LONG = {"mode": "explicit", "ttl": "12h"}
+_LONG_LIFETIME = {"mode": "explicit", "ttl": "12h"}
 
 
-def caching_fields(request: ModelRequest, quirks: Quirks, said: list[Sentence]) -> dict[str, Any]:
+def caching_fields(request: ModelRequest, quirks: ServerQuirks, said: list[Sentence]) -> dict[str, Any]:
     """Fields of the body. A key leads one conversation to the same cache."""
     caching = request.config.caching
     if caching.enabled and caching.lifetime == "long" and not _takes_options(request, quirks):
@@ -27,7 +27,9 @@ def caching_fields(request: ModelRequest, quirks: Quirks, said: list[Sentence]) 
     return {"prompt_cache_key": request.conversation_id} if request.conversation_id else {}
 
 
-def with_breakpoints(messages: list[dict[str, Any]], request: ModelRequest, quirks: Quirks) -> list[dict[str, Any]]:
+def with_cache_breakpoints(
+    messages: list[dict[str, Any]], request: ModelRequest, quirks: ServerQuirks
+) -> list[dict[str, Any]]:
     """The long lifetime is asked for at places: behind the instructions, and behind the newest question."""
     caching = request.config.caching
     if not (caching.enabled and caching.lifetime == "long" and _takes_options(request, quirks)):
@@ -36,15 +38,15 @@ def with_breakpoints(messages: list[dict[str, Any]], request: ModelRequest, quir
     questions = [place for place, message in enumerate(messages) if message["role"] == "user"]
     first = [0] if messages and messages[0]["role"] in ("system", "developer") else []
     for place in (*first, *questions[-1:]):
-        marked[place] = {**messages[place], "content": _marked(messages[place]["content"])}
+        marked[place] = {**messages[place], "content": _with_breakpoint(messages[place]["content"])}
     return marked
 
 
-def _marked(content: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _with_breakpoint(content: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    return [*parts[:-1], {**parts[-1], "prompt_cache_breakpoint": _LONG}]
+    return [*parts[:-1], {**parts[-1], "prompt_cache_breakpoint": _LONG_LIFETIME}]
 
 
-def _takes_options(request: ModelRequest, quirks: Quirks) -> bool:
-    facts = openai_model(request.model) if quirks.cache_key else None
+def _takes_options(request: ModelRequest, quirks: ServerQuirks) -> bool:
+    facts = openai_model_facts(request.model) if quirks.cache_key else None
     return facts is not None and facts.cache_options

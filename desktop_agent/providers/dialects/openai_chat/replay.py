@@ -4,12 +4,12 @@ from typing import Any
 
 from desktop_agent.providers.dialects.gemini.contents import NO_SIGNATURE
 from desktop_agent.providers.dialects.openai_chat.reasoning_details import merge_detail, merge_thinking_block
-from desktop_agent.providers.dialects.servers import Quirks
+from desktop_agent.providers.dialects.servers import ServerQuirks
 from desktop_agent.vocabulary.blocks import Block, Text, Thinking, ToolUse, Unknown
 
 
-def replay_fields(
-    message: dict[str, Any], thoughts: list[Thinking], calls: tuple[ToolUse, ...], quirks: Quirks
+def add_reasoning_fields(
+    message: dict[str, Any], thoughts: list[Thinking], calls: tuple[ToolUse, ...], quirks: ServerQuirks
 ) -> None:
     """Add to an assistant message what its server must see again."""
     match quirks.replay:
@@ -28,7 +28,7 @@ def replay_fields(
         _add_extra_content(message, thoughts, calls)
 
 
-def sign_calls(message: dict[str, Any]) -> None:
+def add_missing_signatures(message: dict[str, Any]) -> None:
     """What Google takes in place of a signature that nobody has, on the first call of an answer without any."""
     calls: list[dict[str, Any]] = message.get("tool_calls", [])
     if calls and not any("extra_content" in call for call in calls):

@@ -8,20 +8,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from desktop_agent.providers.dialects.capability_checks import answer_limit, check_capabilities
-from desktop_agent.providers.dialects.gemini.thinking import ability_of
-from desktop_agent.providers.dialects.openai_chat.formats import Format, format_for
-from desktop_agent.providers.dialects.openai_chat.messages import Recipient, messages_for
-from desktop_agent.providers.dialects.openai_chat.prompt_caching import caching_fields, with_breakpoints
-from desktop_agent.providers.dialects.openai_chat.reasoning import Switching, switching
-from desktop_agent.providers.dialects.servers import Quirks
-from desktop_agent.providers.transport.failures import named_words
+from desktop_agent.providers.dialects.gemini.thinking import thinking_ability
+from desktop_agent.providers.dialects.openai_chat.formats import FormatSetting, format_setting
+from desktop_agent.providers.dialects.openai_chat.messages import Recipient, encode_messages
+from desktop_agent.providers.dialects.openai_chat.prompt_caching import caching_fields, with_cache_breakpoints
+from desktop_agent.providers.dialects.openai_chat.reasoning import ReasoningSetting, reasoning_setting
+from desktop_agent.providers.dialects.servers import ServerQuirks
+from desktop_agent.providers.transport.failures import error_words
 from desktop_agent.vocabulary.errors import ProviderError, Sentence
 from desktop_agent.vocabulary.requests import Capabilities, ModelRequest
 from desktop_agent.vocabulary.tool_calls import ToolSpec
 
 # Fields that may be dropped, once, when a server answers that it does not take them. A limit on tokens, a stop
 # sequence and a forced tool are not among them: they are promises to the person. A format is: it is told in words then.
-OPTIONAL = frozenset(
+DROPPABLE_FIELDS = frozenset(
     {
         "stream_options",
         "prompt_cache_key",
@@ -38,12 +38,14 @@ OPTIONAL = frozenset(
     }
 )
 # Nobody asked for these, so nobody misses them.
-_UNASKED = frozenset({"stream_options", "prompt_cache_key", "prompt_cache_options", "max_tokens", "response_format"})
-_MOST_STOPS = 4
+_UNREQUESTED_FIELDS = frozenset(
+    {"stream_options", "prompt_cache_key", "prompt_cache_options", "max_tokens", "response_format"}
+)
+_MAX_STOPS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class RequestBody:
     """The body, the names of its fields that may be dropped, and what is different from what was asked for."""
 
     fields: dict[str, Any]
@@ -51,9 +53,9 @@ class Body:
     adjustments: tuple[Sentence, ...] = ()
 
 
-def body_for(
+def build_body(
     request: ModelRequest, recipient: Recipient, known: Capabilities, without: frozenset[str] = frozenset()
-) -> Body:
+) -> RequestBody:
     """The body to send; `without` names fields that this server refused before (`max_tokens`: by that name).
 
     Raises ImagesNotSupported and ToolCallingNotSupported where the server's listing says so, CapabilityMissing, and
@@ -61,8 +63,8 @@ def body_for(
     """
     check_capabilities(request, known)
     quirks = recipient.quirks
-    switch = switching(request, quirks, known)
-    form = format_for(request, quirks, known, refused="response_format" in without)
+    switch = reasoning_setting(request, quirks, known)
+    form = format_setting(request, quirks, known, refused="response_format" in without)
     said = [*switch.adjustments, *form.adjustments]
     recipient = replace(recipient, checks_signatures=_checks_signatures(request, quirks, known))
     fields: dict[str, Any] = {"model": request.model, "messages": _messages(request, recipient, switch, form)}
@@ -72,17 +74,17 @@ def body_for(
     optional |= {**switch.fields, **_stream_options(quirks), **caching_fields(request, quirks, said)}
     fields |= {name: value for name, value in optional.items() if name not in without}
     fields |= _tools(request, quirks, known, said)
-    if missed := sorted(without - _UNASKED):
+    if missed := sorted(without - _UNREQUESTED_FIELDS):
         values = {"names": ", ".join(missed)}
         said.append(Sentence("This server does not take {names}, so the question was asked without.", values))
     own = request.config.extra_options
     # extra_options are the person's own words: they win, and they are never dropped.
-    return Body(fields | own, (OPTIONAL & fields.keys()) - own.keys(), tuple(said))
+    return RequestBody(fields | own, (DROPPABLE_FIELDS & fields.keys()) - own.keys(), tuple(said))
 
 
-def refused_fields(error: ProviderError, body: Body) -> frozenset[str]:
+def refused_fields(error: ProviderError, body: RequestBody) -> frozenset[str]:
     """Which fields of the body an error complains about: the one that it names, else those in its words."""
-    words = named_words(error)
+    words = error_words(error)
     named = re.search(r'"param"\s*:\s*"(\w+)', error.detail)
     # A parameter that is named exactly is meant; others in the sentence are advice.
     if named is not None and named[1] in body.droppable:
@@ -95,19 +97,21 @@ def refused_fields(error: ProviderError, body: Body) -> frozenset[str]:
     return frozenset(found)
 
 
-def _messages(request: ModelRequest, recipient: Recipient, switch: Switching, form: Format) -> list[dict[str, Any]]:
+def _messages(
+    request: ModelRequest, recipient: Recipient, switch: ReasoningSetting, form: FormatSetting
+) -> list[dict[str, Any]]:
     developer = recipient.quirks.family == "openai" and switch.is_reasoning_model
-    written = messages_for(request, recipient, developer=developer, told=form.told)
-    return with_breakpoints(written, request, recipient.quirks)
+    written = encode_messages(request, recipient, developer=developer, told=form.extra_instructions)
+    return with_cache_breakpoints(written, request, recipient.quirks)
 
 
-def _checks_signatures(request: ModelRequest, quirks: Quirks, known: Capabilities) -> bool:
+def _checks_signatures(request: ModelRequest, quirks: ServerQuirks, known: Capabilities) -> bool:
     is_google = quirks.family == "google-openai"
-    return is_google and ability_of(request.model.removeprefix("models/"), known).checks_signatures
+    return is_google and thinking_ability(request.model.removeprefix("models/"), known).checks_signatures
 
 
 def _sampling(
-    request: ModelRequest, quirks: Quirks, known: Capabilities, refused: frozenset[str], said: list[Sentence]
+    request: ModelRequest, quirks: ServerQuirks, known: Capabilities, refused: frozenset[str], said: list[Sentence]
 ) -> dict[str, Any]:
     config = request.config
     wished = {"temperature": config.temperature, "top_p": config.top_p, "top_k": config.top_k}
@@ -122,7 +126,7 @@ def _sampling(
 
 
 def _limits(
-    request: ModelRequest, quirks: Quirks, known: Capabilities, refused: frozenset[str], said: list[Sentence]
+    request: ModelRequest, quirks: ServerQuirks, known: Capabilities, refused: frozenset[str], said: list[Sentence]
 ) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     tokens, cut = answer_limit(request, known)
@@ -134,21 +138,21 @@ def _limits(
         values = {"model": request.model}
         said.append(Sentence("“{model}” takes no stop sequences, so they were left out.", values))
     elif stops:
-        if quirks.switch == "openai" and len(stops) > _MOST_STOPS:
+        if quirks.switch == "openai" and len(stops) > _MAX_STOPS:
             said.append(Sentence("This server takes four stop sequences, so the others were left out."))
-            stops = stops[:_MOST_STOPS]
+            stops = stops[:_MAX_STOPS]
         fields["stop"] = stops
     return fields
 
 
-def _stream_options(quirks: Quirks) -> dict[str, Any]:
+def _stream_options(quirks: ServerQuirks) -> dict[str, Any]:
     if not quirks.ask_for_usage:
         return {}
     padding = {"include_obfuscation": False} if quirks.family == "openai" else {}
     return {"stream_options": {"include_usage": True, **padding}}
 
 
-def _tools(request: ModelRequest, quirks: Quirks, known: Capabilities, said: list[Sentence]) -> dict[str, Any]:
+def _tools(request: ModelRequest, quirks: ServerQuirks, known: Capabilities, said: list[Sentence]) -> dict[str, Any]:
     """Tools and the choice among them. A server that ignores the choice gets no tools when none may be called;
     there `required` and a named tool are wishes that cannot be sent."""
     choice = request.tool_choice

@@ -7,28 +7,33 @@ from functools import partial
 from pydantic import SecretStr
 
 from desktop_agent.providers.catalogue.catalogue import Catalogue
-from desktop_agent.providers.catalogue.estimating import estimated
+from desktop_agent.providers.catalogue.estimating import estimate_tokens
 from desktop_agent.providers.catalogue.pricing import Pricing
 from desktop_agent.providers.dialects import servers
 from desktop_agent.providers.dialects.answering import (
     EVENT_STREAM,
-    Opened,
-    answered,
+    OpenedStream,
     key_header,
-    opened_answer,
-    time_limits,
-    without_key,
+    redact_key,
+    request_timeouts,
+    send_request,
+    stream_events,
 )
-from desktop_agent.providers.dialects.openai_chat.listing import listing
+from desktop_agent.providers.dialects.openai_chat.listing import fetch_models
 from desktop_agent.providers.dialects.openai_responses.frames import FrameReader
 from desktop_agent.providers.dialects.openai_responses.items import Recipient
-from desktop_agent.providers.dialects.openai_responses.request import Body, body_for, count_fields, refused_fields
+from desktop_agent.providers.dialects.openai_responses.request import (
+    RequestBody,
+    build_body,
+    count_fields,
+    refused_fields,
+)
 from desktop_agent.providers.dialects.openai_responses.server_steps import PROVIDER
-from desktop_agent.providers.dialects.prefix import account_of
+from desktop_agent.providers.dialects.prefix import account_digest
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.think_tags import ThinkTags
-from desktop_agent.providers.transport.addresses import api_root, joined
-from desktop_agent.providers.transport.http_client import HttpAnswer, HttpCall, HttpClient
+from desktop_agent.providers.transport.addresses import api_root, join_url
+from desktop_agent.providers.transport.http_client import HttpClient, HttpRequest, HttpResponse
 from desktop_agent.providers.transport.json_text import dumps, loads
 from desktop_agent.vocabulary.errors import (
     CachingNotSupported,
@@ -40,16 +45,18 @@ from desktop_agent.vocabulary.errors import (
 from desktop_agent.vocabulary.provider_events import Origin, ProviderEvent
 from desktop_agent.vocabulary.requests import (
     CachedPrompt,
+    ImageLimits,
     ModelInfo,
     ModelRequest,
-    PictureLimits,
     ProviderState,
     Timeouts,
     TokenCount,
 )
 
 _log = logging.getLogger(__name__)
-_FORGOTTEN = Sentence("The server did not take earlier reasoning back, so the question was asked without it.")
+_WITHOUT_EARLIER_REASONING = Sentence(
+    "The server did not take earlier reasoning back, so the question was asked without it."
+)
 
 
 class OpenAIResponses:
@@ -71,7 +78,7 @@ class OpenAIResponses:
         listing_timeouts: Timeouts | None = None,
     ) -> None:
         self._http = http
-        self._quirks = servers.by_address(api_root(base_url))
+        self._quirks = servers.quirks_for_url(api_root(base_url))
         self._root = api_root(base_url, self._quirks.usual_path)
         self._secret = key_header(api_key, self._quirks.key_header)
         self._catalogue = catalogue or Catalogue()
@@ -96,11 +103,11 @@ class OpenAIResponses:
 
         A field that the server does not take is dropped and asked again once; so is the reasoning of earlier answers.
         """
-        return answered(partial(self._open, request), self._state)
+        return stream_events(partial(self._open, request), self._state)
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
         """The server's listing with what it tells about each model; also teaches this object who the server is."""
-        found = await listing(self._root, self._quirks, self._exchange)
+        found = await fetch_models(self._root, self._quirks, self._exchange)
         self._quirks = found.quirks
         self._listed = {model.id: self._catalogue.merged(self._quirks.family, model) for model in found.models}
         return tuple(self._listed.values())
@@ -109,21 +116,23 @@ class OpenAIResponses:
         """What is known about a model without asking."""
         return self._listed.get(model) or self._catalogue.merged(self._quirks.family, ModelInfo(model))
 
-    def picture_limits(self, model: str) -> PictureLimits:  # noqa: ARG002  the same for all its models
+    def picture_limits(self, model: str) -> ImageLimits:  # noqa: ARG002  the same for all its models
         """What this family of servers takes."""
         return servers.picture_limits(self._quirks)
 
     async def count_tokens(self, request: ModelRequest) -> TokenCount:
         """Counted by OpenAI's servers, which can be asked; estimated for others, and where they cannot after all."""
         if self._quirks.switch != "openai":
-            return estimated(request, self._quirks.family)
+            return estimate_tokens(request, self._quirks.family)
         body = dumps(count_fields(self._body(request)))
         try:
-            data = loads(await self._exchange(joined(self._root, "responses/input_tokens"), body))
+            data = loads(await self._exchange(join_url(self._root, "responses/input_tokens"), body))
             tokens = data["input_tokens"]
         except (InvalidRequest, NotFound, UnreadableAnswer, ValueError, KeyError, TypeError):
-            return estimated(request, self._quirks.family)
-        return TokenCount(tokens) if type(tokens) is int and tokens >= 0 else estimated(request, self._quirks.family)
+            return estimate_tokens(request, self._quirks.family)
+        return (
+            TokenCount(tokens) if type(tokens) is int and tokens >= 0 else estimate_tokens(request, self._quirks.family)
+        )
 
     async def prompt_cache(self, request: ModelRequest, *, seconds: int = 300) -> CachedPrompt:  # noqa: ARG002
         """Not in this dialect: its servers cache by themselves, or not at all."""
@@ -133,21 +142,21 @@ class OpenAIResponses:
         """Nothing of its own is open: the client is shared."""
 
     async def _exchange(self, url: str, body: bytes | None = None) -> bytes:
-        call = HttpCall(url, self._listing_timeouts, body=body, secret=self._secret)
+        call = HttpRequest(url, self._listing_timeouts, body=body, secret=self._secret)
         return await self._http.exchange(call)
 
-    async def _open(self, request: ModelRequest) -> Opened:
-        answer, body, adjustments = await self._asked(request)
+    async def _open(self, request: ModelRequest) -> OpenedStream:
+        answer, body, adjustments = await self._ask(request)
         tags = ThinkTags(opened_by_template=self._quirks.opened_by_template) if self._quirks.think_tags else None
-        builder = PartBuilder(PROVIDER, tags=tags, keeps_arguments=True, repeats=servers.repeats(self._root))
-        reader = FrameReader(builder, answer.headers, partial(without_key, secret=self._secret))
+        builder = PartBuilder(PROVIDER, tags=tags, keeps_arguments=True, repeats=servers.may_repeat(self._root))
+        reader = FrameReader(builder, answer.headers, partial(redact_key, secret=self._secret))
         origin = Origin(provider=PROVIDER, account=self._account(request), prefix=body.prefix)
         price = self.model_info(request.model).price
         is_long = "ttl" in body.fields.get("prompt_cache_options", ())
         pricing = Pricing(price, long_lived=is_long) if price is not None else None
-        return Opened(answer, builder, reader, origin, adjustments, pricing)
+        return OpenedStream(answer, builder, reader, origin, adjustments, pricing)
 
-    async def _asked(self, request: ModelRequest) -> tuple[HttpAnswer, Body, tuple[Sentence, ...]]:
+    async def _ask(self, request: ModelRequest) -> tuple[HttpResponse, RequestBody, tuple[Sentence, ...]]:
         """The head of a good answer, and how it was asked for in the end. Raises what the server refuses with."""
         without, forgotten = self._refused.get(request.model, frozenset[str]()), frozenset[str]()
         dropped = False
@@ -171,14 +180,14 @@ class OpenAIResponses:
             if dropped:
                 self._refused[request.model] = without
             self._unreadable |= forgotten
-            return answer, body, (*body.adjustments, *([_FORGOTTEN] if forgotten else []))
+            return answer, body, (*body.adjustments, *([_WITHOUT_EARLIER_REASONING] if forgotten else []))
 
     def _body(
         self,
         request: ModelRequest,
         without: frozenset[str] = frozenset(),
         forgotten: frozenset[str] = frozenset(),
-    ) -> Body:
+    ) -> RequestBody:
         known = self.model_info(request.model).capabilities
         recipient = Recipient(
             self._quirks,
@@ -186,13 +195,13 @@ class OpenAIResponses:
             binds=known.binds_prefix is not False,
             unreadable=self._unreadable | forgotten,
         )
-        return body_for(request, recipient, known, without)
+        return build_body(request, recipient, known, without)
 
     def _account(self, request: ModelRequest) -> str:
-        return account_of(self._root, request.model)
+        return account_digest(self._root, request.model)
 
-    async def _sent(self, request: ModelRequest, body: Body) -> HttpAnswer:
-        url = joined(self._root, "responses")
-        limits = time_limits(request, self._root, self.model_info(request.model).capabilities)
-        call = HttpCall(url, limits, dumps(body.fields), self._secret, accept=EVENT_STREAM)
-        return await opened_answer(self._http, call, self._state)
+    async def _sent(self, request: ModelRequest, body: RequestBody) -> HttpResponse:
+        url = join_url(self._root, "responses")
+        limits = request_timeouts(request, self._root, self.model_info(request.model).capabilities)
+        call = HttpRequest(url, limits, dumps(body.fields), self._secret, accept=EVENT_STREAM)
+        return await send_request(self._http, call, self._state)

@@ -9,21 +9,21 @@ was lost is.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from desktop_agent.providers.dialects.openai_responses.output_items import CALLS, MessageFold, fold_for
+from desktop_agent.providers.dialects.openai_responses.output_items import CALLS, MessageReader, item_reader_for
 from desktop_agent.providers.dialects.openai_responses.slots import Slot, Slots
-from desktop_agent.providers.dialects.openai_responses.usage import usage_of
+from desktop_agent.providers.dialects.openai_responses.usage import parse_usage
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport import failures
-from desktop_agent.providers.transport.json_text import is_array, is_object, mended_json, object_in, objects_in
+from desktop_agent.providers.transport.json_text import is_array, is_object, object_in, objects_in, repair_json
 from desktop_agent.providers.transport.sse import DONE, Frame
 from desktop_agent.vocabulary.errors import ProviderError, ServerFailed
 from desktop_agent.vocabulary.provider_events import StopReason
 
 _PREFIX = "response."
 _TEXT = "response.output_text.delta"
-_NOBODY = object()
+_NO_ITEM = object()
 _STARTS = frozenset({"created", "queued", "in_progress"})
-_ENDS: Mapping[str, str] = {
+_STATUS_BY_END: Mapping[str, str] = {
     "completed": "completed",
     "incomplete": "incomplete",
     "failed": "failed",
@@ -31,7 +31,7 @@ _ENDS: Mapping[str, str] = {
     "done": "completed",  # OpenRouter's word
 }
 # Which item the pieces belong to; everything else is progress that is not shown.
-_PIECES: Mapping[str, str] = {
+_ITEM_BY_PIECE: Mapping[str, str] = {
     "content_part.added": "message",
     "content_part.done": "message",
     "output_text.delta": "message",
@@ -48,7 +48,7 @@ _PIECES: Mapping[str, str] = {
 }
 _ITEM_DONE = "output_item.done"
 _ITEM_CUT = "output_item.cut"  # ours: the answer ended without the item's own end
-_TOLD = ("input_transformations", "prompt_cache_diagnostics")
+_REPORTED_FIELDS = ("input_transformations", "prompt_cache_diagnostics")
 
 
 class FrameReader:
@@ -73,8 +73,8 @@ class FrameReader:
         self._refused = False
         self._ending: dict[str, Any] = {}
         # The text part that grew last: nearly every event is one more piece of it.
-        self._text_id: Any = _NOBODY
-        self._text_part: Any = _NOBODY
+        self._text_id: Any = _NO_ITEM
+        self._text_part: Any = _NO_ITEM
         self._text = builder.text
         self._text_pieces: list[str] = []
 
@@ -90,7 +90,7 @@ class FrameReader:
                     return
         except (KeyError, TypeError):
             pass
-        self._text_id = _NOBODY
+        self._text_id = _NO_ITEM
         if data is DONE:
             # Gateways write Chat Completions' end mark here, too, some of them in place of the last event.
             self._is_marked = not self._slots.is_empty
@@ -114,10 +114,10 @@ class FrameReader:
             return False
         self._is_over = True
         if not self._ending:
-            self._settle([], was_cut=False)
+            self._finish_items([], was_cut=False)
         reason, raw = self._reason()
-        told = {name: self._ending[name] for name in _TOLD if self._ending.get(name)}
-        self._builder.end(reason, raw, mended_json(self._without_key(told)) if told else None)
+        told = {name: self._ending[name] for name in _REPORTED_FIELDS if self._ending.get(name)}
+        self._builder.end(reason, raw, repair_json(self._without_key(told)) if told else None)
         return True
 
     def _read(self, name: str, data: Any) -> None:
@@ -139,62 +139,62 @@ class FrameReader:
 
     def _event(self, event: str, data: dict[str, Any]) -> None:
         if event in _STARTS:
-            self._builder.named(object_in(data, "response").get("id"))
-        elif event in _ENDS:
-            self._end_of_answer(_ENDS[event], object_in(data, "response"))
+            self._builder.set_response_id(object_in(data, "response").get("id"))
+        elif event in _STATUS_BY_END:
+            self._end_of_answer(_STATUS_BY_END[event], object_in(data, "response"))
         elif event == "output_item.added":
-            self._take(self._slots.announced(object_in(data, "item"), _index(data)), event, data)
+            self._feed_item(self._slots.find_or_open(object_in(data, "item"), _index(data)), event, data)
         elif event == _ITEM_DONE:
             item = object_in(data, "item")
-            slot = self._slots.of_end(item, _index(data))
+            slot = self._slots.find_for_end(item, _index(data))
             is_cut_call = slot.kind in CALLS and item.get("status") == "incomplete"
             # Only the end of the answer says whether such a call was cut.
-            self._take(slot, "output_item.added" if is_cut_call else event, data)
-        elif event in _PIECES:
-            self._piece(event, data)
+            self._feed_item(slot, "output_item.added" if is_cut_call else event, data)
+        elif event in _ITEM_BY_PIECE:
+            self._read_piece(event, data)
 
-    def _piece(self, event: str, data: dict[str, Any]) -> None:
+    def _read_piece(self, event: str, data: dict[str, Any]) -> None:
         item_id = data.get("item_id")
         ids = (item_id,) if isinstance(item_id, str) and item_id else ()
-        kind, index = _PIECES[event], _index(data)
-        slot = self._slots.of_piece(kind, ids, index)
+        kind, index = _ITEM_BY_PIECE[event], _index(data)
+        slot = self._slots.find_for_piece(kind, ids, index)
         if slot is None:
             if event.startswith("content_part"):
                 return  # of what, only the pieces themselves will tell
-            slot = self._slots.opened(kind, {}, index, ids)
-        self._take(slot, event, data)
-        fold = slot.fold
-        if event == "output_text.delta" and ids and not slot.is_done and isinstance(fold, MessageFold):
+            slot = self._slots.open_slot(kind, {}, index, ids)
+        self._feed_item(slot, event, data)
+        fold = slot.reader
+        if event == "output_text.delta" and ids and not slot.is_done and isinstance(fold, MessageReader):
             number = data.get("content_index")
             part = fold.part_for(number) if type(number) is int else None
             if part is not None and not part.is_closed:
                 self._text_id, self._text_part = item_id, number
                 self._text, self._text_pieces = part.open.text, part.pieces
 
-    def _take(self, slot: Slot, event: str, data: dict[str, Any]) -> None:
+    def _feed_item(self, slot: Slot, event: str, data: dict[str, Any]) -> None:
         if not slot.is_done:
             self._builder.open_item(slot.number)
-            self._apply(slot, event, data)
+            self._apply_event(slot, event, data)
 
-    def _apply(self, slot: Slot, event: str, data: dict[str, Any]) -> None:
+    def _apply_event(self, slot: Slot, event: str, data: dict[str, Any]) -> None:
         if event not in (_ITEM_DONE, _ITEM_CUT):
-            slot.fold.feed(event, data)
+            slot.reader.feed(event, data)
             return
         item = object_in(data, "item") or None
         if item is not None and item.get("type") not in (slot.kind, None):
-            slot.fold.finish(None, cut=True)  # what seemed to be one thing turned out to be another
+            slot.reader.finish(None, cut=True)  # what seemed to be one thing turned out to be another
             slot.kind = str(item["type"])
-            slot.fold = fold_for(slot.kind, item, slot.number, self._builder)
-        slot.fold.finish(item, cut=event == _ITEM_CUT)
+            slot.reader = item_reader_for(slot.kind, item, slot.number, self._builder)
+        slot.reader.finish(item, cut=event == _ITEM_CUT)
         slot.is_done = True
         self._builder.end_item(slot.number)
-        if isinstance(slot.fold, MessageFold):
-            self._refused = self._refused or slot.fold.refused
+        if isinstance(slot.reader, MessageReader):
+            self._refused = self._refused or slot.reader.refused
 
     def _end_of_answer(self, said: str, response: dict[str, Any]) -> None:
         status = response.get("status")
         status = status if isinstance(status, str) and status else said
-        self._builder.named(response.get("id"))
+        self._builder.set_response_id(response.get("id"))
         if status in ("failed", "cancelled"):
             error = response.get("error")
             self._fail({"error": error} if error else {}, f"the server says that the answer {status}")
@@ -203,24 +203,26 @@ class FrameReader:
             return
         usage = response.get("usage")
         if usage and is_object(usage):
-            self._builder.usage = usage_of(usage)
+            self._builder.usage = parse_usage(usage)
         self._ending = {**response, "status": status}
         output = response.get("output")
-        self._settle([output] if is_object(output) else objects_in(response, "output"), was_cut=status == "incomplete")
+        self._finish_items(
+            [output] if is_object(output) else objects_in(response, "output"), was_cut=status == "incomplete"
+        )
         self.done = True
 
-    def _settle(self, output: list[dict[str, Any]], *, was_cut: bool) -> None:
+    def _finish_items(self, output: list[dict[str, Any]], *, was_cut: bool) -> None:
         """Bring every item to its end: by its own event, by the final output, or without either."""
         event = _ITEM_CUT if was_cut else _ITEM_DONE
-        items = {slot.number: item for slot, item in zip(self._slots.of_output(output), output, strict=True)}
+        items = {slot.number: item for slot, item in zip(self._slots.match_output(output), output, strict=True)}
         for slot in self._slots.unfinished():
-            self._take(slot, event, {"item": items.get(slot.number)})
+            self._feed_item(slot, event, {"item": items.get(slot.number)})
 
     def _fail(self, data: Any, otherwise: str = "") -> None:
         if self.failure is not None:
             return
         if data or not otherwise:
-            self.failure = failures.from_stream(self._without_key(data), self._headers)
+            self.failure = failures.error_from_stream(self._without_key(data), self._headers)
         else:
             self.failure = ServerFailed(otherwise, request_id=failures.request_id(self._headers))
 
@@ -228,7 +230,7 @@ class FrameReader:
         """The stop reason and the server's word. An incomplete answer was cut, whatever cut it: no call of it runs."""
         status = str(self._ending["status"]) if self._ending else None
         if status is None or status == "completed":
-            refused = self._refused and not self._builder.calls.ended
+            refused = self._refused and not self._builder.calls.ended_count
             return (StopReason.REFUSAL if refused else StopReason.END_TURN), status
         why = object_in(self._ending, "incomplete_details").get("reason")
         raw = f"{status}:{why}" if isinstance(why, str) and why else status

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from desktop_agent.providers.dialects.openai_chat.messages import CallIds, arguments_text
-from desktop_agent.providers.dialects.openai_responses.results import image_part, output_of, picture_message
+from desktop_agent.providers.dialects.openai_responses.results import encode_output, image_part, picture_messages
 from desktop_agent.providers.dialects.openai_responses.server_steps import PROVIDER
 from desktop_agent.providers.dialects.prefix import PrefixDigest
 from desktop_agent.providers.dialects.results_of_calls import NO_RESULT, results_after
-from desktop_agent.providers.dialects.servers import Quirks
+from desktop_agent.providers.dialects.servers import ServerQuirks
 from desktop_agent.providers.transport.json_text import dumps, is_object
 from desktop_agent.vocabulary.blocks import Block, Image, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.requests import ModelRequest
 
-_COMPACTED = "compaction"  # stands for all that was before it, so it always goes back
+_COMPACTION = "compaction"  # stands for all that was before it, so it always goes back
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Recipient:
     `unreadable` are the keys (see `reasoning_key`) of reasoning that it refused before.
     """
 
-    quirks: Quirks
+    quirks: ServerQuirks
     account: str
     binds: bool = True
     unreadable: frozenset[str] = frozenset()
@@ -43,7 +43,7 @@ class Recipient:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class EncodedHistory:
     """The items, a digest of them and all that stands before them, and the keys of the reasoning among them."""
 
     items: list[dict[str, Any]]
@@ -59,12 +59,12 @@ def instructions_for(request: ModelRequest, recipient: Recipient) -> str | None:
     return "\n\n".join(filter(None, texts)) or None
 
 
-def input_for(request: ModelRequest, recipient: Recipient, header: list[Any]) -> Written:
+def encode_input(request: ModelRequest, recipient: Recipient, header: list[Any]) -> EncodedHistory:
     """The `input` array; `header` is what the model reads before it.
 
     Raises WrongUse, ImagesNotSupported and ImageRefused for pictures that cannot be sent.
     """
-    return _Writer(request, recipient, header).written()
+    return _HistoryEncoder(request, recipient, header).encode()
 
 
 def reasoning_key(item: dict[str, Any]) -> str:
@@ -72,7 +72,7 @@ def reasoning_key(item: dict[str, Any]) -> str:
     return hashlib.blake2b(dumps(item), digest_size=16).hexdigest()
 
 
-class _Writer:
+class _HistoryEncoder:
     def __init__(self, request: ModelRequest, recipient: Recipient, header: list[Any]) -> None:
         self._request = request
         self._recipient = recipient
@@ -83,7 +83,7 @@ class _Writer:
         self._digested = 0
         self._reasoning: set[str] = set()
 
-    def written(self) -> Written:
+    def encode(self) -> EncodedHistory:
         messages = self._request.messages
         for place, message in enumerate(messages):
             match message.role:
@@ -95,7 +95,7 @@ class _Writer:
                     self._assistant(message, results_after(messages, place))
                 case Role.TOOL:
                     pass  # written with the calls
-        return Written(self._items, self._prefix(), frozenset(self._reasoning))
+        return EncodedHistory(self._items, self._prefix(), frozenset(self._reasoning))
 
     def _prefix(self) -> str:
         """The digest of everything so far."""
@@ -211,7 +211,7 @@ class _Writer:
             return
         if raw.get("type") == "message" and raw.get("id") and is_whole:
             self._message({"status": "completed", **raw}, start)
-        elif is_whole or raw.get("type") == _COMPACTED:
+        elif is_whole or raw.get("type") == _COMPACTION:
             self._items.append(raw)
 
     def _call(self, call: ToolUse, *, is_own: bool, with_id: bool) -> dict[str, Any]:
@@ -227,11 +227,11 @@ class _Writer:
         pictures: list[dict[str, Any]] = []
         for call in calls:
             result = results.get(call.id)
-            output = NO_RESULT if result is None else output_of(result, self._recipient.quirks)
+            output = NO_RESULT if result is None else encode_output(result, self._recipient.quirks)
             kind = f"{_call_item(call, is_own=is_own)['type']}_output"
             self._items.append({"type": kind, "call_id": self._call_id(call), "output": output})
             if result is not None and not self._is_openai:
-                pictures += picture_message(call.name, result, self._recipient.quirks)
+                pictures += picture_messages(call.name, result, self._recipient.quirks)
         self._items += pictures
 
     def _call_id(self, call: ToolUse) -> str:

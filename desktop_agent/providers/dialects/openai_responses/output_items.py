@@ -3,18 +3,25 @@
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from desktop_agent.providers.dialects.openai_responses.server_steps import PROVIDER, kept
-from desktop_agent.providers.open_part import OpenPart
+from desktop_agent.providers.dialects.openai_responses.server_steps import PROVIDER, parse_step
+from desktop_agent.providers.open_part import TextBuilder
 from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.providers.transport.json_text import dumps, is_object, mended, mended_json, object_in, objects_in
+from desktop_agent.providers.transport.json_text import (
+    dumps,
+    is_object,
+    object_in,
+    objects_in,
+    repair_json,
+    repair_text,
+)
 from desktop_agent.vocabulary.blocks import Citation, Unknown
 
 CALLS = frozenset({"function_call", "custom_tool_call"})
-MOST_PARTS = 1024
+MAX_PARTS = 1024
 """So many parts of one item have numbers of their own."""
 
 
-class Fold(Protocol):
+class ItemReader(Protocol):
     """One output item in the making."""
 
     def feed(self, event: str, data: dict[str, Any]) -> None:
@@ -29,30 +36,30 @@ class Fold(Protocol):
         ...
 
 
-def fold_for(kind: str, item: dict[str, Any], number: int, builder: PartBuilder) -> Fold:
+def item_reader_for(kind: str, item: dict[str, Any], number: int, builder: PartBuilder) -> ItemReader:
     """What reads an item of this type; `number` is that of its first part."""
     match kind:
         case "message":
-            return MessageFold(item, number, builder)
+            return MessageReader(item, number, builder)
         case "reasoning":
-            return ReasoningFold(number, builder)
+            return ReasoningReader(number, builder)
         case "function_call" | "custom_tool_call":
-            return CallFold(kind, item, number, builder)
+            return ToolCallReader(kind, item, number, builder)
         case _:
-            return StepFold(number, builder)
+            return ServerStepReader(number, builder)
 
 
 @dataclass(slots=True, eq=False)
 class TextPart:
     """One part of a message in the making. `pieces` is what came; `is_done`: no more pieces will come."""
 
-    open: OpenPart
+    open: TextBuilder
     pieces: list[str] = field(default_factory=list[str])
     is_done: bool = False
     is_closed: bool = False
 
 
-class MessageFold:
+class MessageReader:
     """A message: text and refusals, part by part, each with its annotations."""
 
     def __init__(self, item: dict[str, Any], number: int, builder: PartBuilder) -> None:
@@ -97,15 +104,15 @@ class MessageFold:
             part.is_done = True
         self._close_done()
         if item is not None and unknown:
-            block = Unknown(raw=mended_json({**item, "content": unknown}), provider=PROVIDER)
-            self._builder.block(block, self._number)
+            block = Unknown(raw=repair_json({**item, "content": unknown}), provider=PROVIDER)
+            self._builder.add_block(block, self._number)
 
     def part_for(self, index: int) -> TextPart:
         """The part with this number; where it is new, those that are done are closed."""
         part = self._parts.get(index)
         if part is None:
             self._close_done()
-            part = TextPart(self._builder.part(self._number + min(max(index, 0), MOST_PARTS - 1)))
+            part = TextPart(self._builder.part(self._number + min(max(index, 0), MAX_PARTS - 1)))
             phase = self._state.get("phase")
             part.open.phase = phase if isinstance(phase, str) else None
             self._parts[index] = part
@@ -119,7 +126,7 @@ class MessageFold:
 
     def _complete(self, index: int, truth: str) -> None:
         """The whole text of this part: what was lost at its end is shown now, and nothing twice."""
-        self._add(index, _rest(self._parts[index].pieces if index in self._parts else [], truth))
+        self._add(index, _missing_text(self._parts[index].pieces if index in self._parts else [], truth))
         if index in self._parts:
             self._parts[index].is_done = True
 
@@ -164,7 +171,7 @@ class MessageFold:
         part.open.end_text(tuple(map(_citation, annotations)), **state)
 
 
-class ReasoningFold:
+class ReasoningReader:
     """Reasoning: its summary, or its raw text where a server sends that; never both, they say the same.
 
     Its parts are shown as they come, with a blank line before each, and kept in their order.
@@ -180,10 +187,10 @@ class ReasoningFold:
         match event:
             case "reasoning_summary_text.delta" | "reasoning_text.delta":
                 if self._is_shown(event):
-                    self._add(_number(event, data), _string(data.get("delta")))
+                    self._add(_part_number(event, data), _string(data.get("delta")))
             case "reasoning_summary_text.done" | "reasoning_text.done":
                 if self._is_shown(event):
-                    self._complete(_number(event, data), _string(data.get("text")))
+                    self._complete(_part_number(event, data), _string(data.get("text")))
             case _:
                 pass
 
@@ -193,7 +200,7 @@ class ReasoningFold:
             for index, part in enumerate(objects_in(item, name)):
                 if self._is_shown(event) and part.get("text"):
                     self._complete(index, _string(part.get("text")))
-        whole = mended("\n\n".join("".join(self._pieces[index]) for index in sorted(self._pieces)))
+        whole = repair_text("\n\n".join("".join(self._pieces[index]) for index in sorted(self._pieces)))
         if item is None:
             self._part.end_thinking(whole)
         else:
@@ -208,7 +215,7 @@ class ReasoningFold:
         self._part.thinking(piece)
 
     def _complete(self, index: int, truth: str) -> None:
-        self._add(index, _rest(self._pieces.get(index, []), truth))
+        self._add(index, _missing_text(self._pieces.get(index, []), truth))
 
     def _is_shown(self, event: str) -> bool:
         kind = event.partition(".")[0]
@@ -216,7 +223,7 @@ class ReasoningFold:
         return self._shows == kind
 
 
-class CallFold:
+class ToolCallReader:
     """A call of a function, or of a tool that takes free text: that one's input is `{"input": text}`."""
 
     def __init__(self, kind: str, item: dict[str, Any], number: int, builder: PartBuilder) -> None:
@@ -250,7 +257,7 @@ class CallFold:
             self._complete(self._item.get("arguments"))
         told = ("call_id", "name", "arguments", "input")
         rest = {name: value for name, value in self._item.items() if name not in told}
-        calls.keep(self._call_id, {"item": {"type": self._kind, **rest}})
+        calls.attach_metadata(self._call_id, {"item": {"type": self._kind, **rest}})
         self._builder.end_calls(index=self._number, number=self._number)
 
     @property
@@ -276,7 +283,7 @@ class CallFold:
 
     def _fragment(self, arguments: Any) -> None:
         name = self._item.get("name")
-        self._builder.call_fragment(
+        self._builder.add_call_fragment(
             index=self._number,
             id=self._call_id,
             name=name if isinstance(name, str) else None,
@@ -284,7 +291,7 @@ class CallFold:
         )
 
 
-class StepFold:
+class ServerStepReader:
     """Anything else: kept whole."""
 
     def __init__(self, number: int, builder: PartBuilder) -> None:
@@ -297,12 +304,12 @@ class StepFold:
     def finish(self, item: dict[str, Any] | None, *, cut: bool) -> None:  # noqa: ARG002  nothing of it is run here
         """Keep the final item."""
         if item is not None:
-            self._builder.block(kept(item), self._number)
+            self._builder.add_block(parse_step(item), self._number)
 
 
-def _rest(pieces: list[str], truth: str) -> str:
+def _missing_text(pieces: list[str], truth: str) -> str:
     """What of the whole text did not come in pieces; nothing where they are no beginning of it."""
-    shown, truth = mended("".join(pieces)), mended(truth)
+    shown, truth = repair_text("".join(pieces)), repair_text(truth)
     return truth[len(shown) :] if truth.startswith(shown) else ""
 
 
@@ -328,7 +335,7 @@ def _offset(value: Any) -> int | None:
     return value if type(value) is int and value >= 0 else None
 
 
-def _number(event: str, data: dict[str, Any]) -> int:
+def _part_number(event: str, data: dict[str, Any]) -> int:
     index = data.get("summary_index" if event.startswith("reasoning_summary") else "content_index")
     return index if type(index) is int else 0
 

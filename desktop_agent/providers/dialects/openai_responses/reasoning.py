@@ -12,14 +12,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from desktop_agent.providers.dialects.efforts import (
-    BETWEEN_TOOLS,
-    effort_word,
+    BETWEEN_TOOLS_IGNORED,
+    adaptive_ignored,
+    choose_effort,
+    effort_ignored,
     grok_version,
-    not_by_itself,
-    unheard,
 )
-from desktop_agent.providers.dialects.openai_models import OpenAIModel, openai_model
-from desktop_agent.providers.dialects.servers import Quirks
+from desktop_agent.providers.dialects.openai_models import OpenAIModelFacts, openai_model_facts
+from desktop_agent.providers.dialects.servers import ServerQuirks
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.requests import (
     Capabilities,
@@ -34,7 +34,7 @@ from desktop_agent.vocabulary.requests import (
 
 
 @dataclass(frozen=True, slots=True)
-class Switching:
+class ReasoningSetting:
     """What goes into `reasoning`, and whether temperature and top_p may stand beside it."""
 
     reasoning: dict[str, str] = field(default_factory=dict[str, str])
@@ -42,28 +42,28 @@ class Switching:
     adjustments: tuple[Sentence, ...] = ()
 
 
-def switching(request: ModelRequest, quirks: Quirks, known: Capabilities) -> Switching:
+def reasoning_setting(request: ModelRequest, quirks: ServerQuirks, known: Capabilities) -> ReasoningSetting:
     """What to send for this request. `known` is believed before the table of names."""
     match quirks.switch:
         case "openai":
-            found = _openai(request, _facts(request.model, known), known)
+            found = _openai_setting(request, _model_facts(request.model, known), known)
         case "xai":
-            found = _xai(request)
+            found = _xai_setting(request)
         case _:
-            effort, said = effort_word(request, known.efforts, can_be_off=True)
-            found = Switching(_fields(effort), known.sampling is not False, said)
+            effort, said = choose_effort(request, known.efforts, can_be_off=True)
+            found = ReasoningSetting(_fields(effort), known.sampling is not False, said)
     if isinstance(request.config.reasoning, ReasoningBetweenTools):
-        return replace(found, adjustments=(*found.adjustments, BETWEEN_TOOLS))
+        return replace(found, adjustments=(*found.adjustments, BETWEEN_TOOLS_IGNORED))
     return found
 
 
-def _facts(model: str, known: Capabilities) -> OpenAIModel | None:
+def _model_facts(model: str, known: Capabilities) -> OpenAIModelFacts | None:
     """The row of this model, corrected by what the catalogue or the server says."""
-    facts = openai_model(model)
+    facts = openai_model_facts(model)
     if known.reasoning is False:
-        facts = OpenAIModel()
+        facts = OpenAIModelFacts()
     elif known.efforts is not None:
-        facts = replace(facts or OpenAIModel(reasons_by_default=True), efforts=known.efforts)
+        facts = replace(facts or OpenAIModelFacts(reasons_by_default=True), efforts=known.efforts)
     if facts is None:
         return None
     modes, by_default = known.reasoning_modes, known.reasons_by_default
@@ -75,30 +75,34 @@ def _facts(model: str, known: Capabilities) -> OpenAIModel | None:
     )
 
 
-def _openai(request: ModelRequest, facts: OpenAIModel | None, known: Capabilities) -> Switching:
+def _openai_setting(request: ModelRequest, facts: OpenAIModelFacts | None, known: Capabilities) -> ReasoningSetting:
     summary = {"summary": "auto"} if request.config.show_reasoning else {}
     if facts is None:
-        effort, said = effort_word(request, None, can_be_off=True)
-        return Switching(_fields(effort) | ({} if effort == "none" else summary), known.sampling is not False, said)
-    effort, said = effort_word(request, facts.efforts, can_be_off=facts.can_be_off)
+        effort, said = choose_effort(request, None, can_be_off=True)
+        return ReasoningSetting(
+            _fields(effort) | ({} if effort == "none" else summary), known.sampling is not False, said
+        )
+    effort, said = choose_effort(request, facts.efforts, can_be_off=facts.can_be_off)
     if isinstance(request.config.reasoning, ReasoningAdaptive) and not facts.reasons_by_default:
-        said = not_by_itself(request)
+        said = adaptive_ignored(request)
     reasons = facts.reasons_by_default if effort is None else effort != "none"
-    return Switching(_fields(effort) | (summary if reasons else {}), facts.sampling and not reasons, said)
+    return ReasoningSetting(_fields(effort) | (summary if reasons else {}), facts.sampling and not reasons, said)
 
 
-def _xai(request: ModelRequest) -> Switching:
+def _xai_setting(request: ModelRequest) -> ReasoningSetting:
     """Efforts since grok-4.5; a model that reasons cannot be told not to."""
     version = grok_version(request.model)
     wish = request.config.reasoning
     if version < (4, 5):
-        return Switching(adjustments=unheard(request) if isinstance(wish, ReasoningEffort | ReasoningBudget) else ())
+        return ReasoningSetting(
+            adjustments=effort_ignored(request) if isinstance(wish, ReasoningEffort | ReasoningBudget) else ()
+        )
     if isinstance(wish, ReasoningDisabled):
         said = Sentence("“{model}” always reasons, so it reasons as it does by itself.", {"model": request.model})
-        return Switching(adjustments=(said,))
+        return ReasoningSetting(adjustments=(said,))
     efforts: tuple[Effort, ...] = ("low", "medium", "high", "xhigh")
-    effort, adjustments = effort_word(request, efforts if version >= (4, 7) else efforts[:3], can_be_off=False)
-    return Switching(_fields(effort), adjustments=adjustments)
+    effort, adjustments = choose_effort(request, efforts if version >= (4, 7) else efforts[:3], can_be_off=False)
+    return ReasoningSetting(_fields(effort), adjustments=adjustments)
 
 
 def _fields(effort: str | None) -> dict[str, Any]:

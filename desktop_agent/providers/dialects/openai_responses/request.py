@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from desktop_agent.providers.dialects.capability_checks import answer_limit, check_capabilities
-from desktop_agent.providers.dialects.openai_models import openai_model
-from desktop_agent.providers.dialects.openai_responses.items import Recipient, input_for, instructions_for
-from desktop_agent.providers.dialects.openai_responses.reasoning import Switching, switching
-from desktop_agent.providers.dialects.servers import Quirks
-from desktop_agent.providers.transport.failures import named_words
+from desktop_agent.providers.dialects.openai_models import openai_model_facts
+from desktop_agent.providers.dialects.openai_responses.items import Recipient, encode_input, instructions_for
+from desktop_agent.providers.dialects.openai_responses.reasoning import ReasoningSetting, reasoning_setting
+from desktop_agent.providers.dialects.servers import ServerQuirks
+from desktop_agent.providers.transport.failures import error_words
 from desktop_agent.providers.transport.json_text import object_in
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.errors import ProviderError, Sentence
@@ -23,7 +23,7 @@ from desktop_agent.vocabulary.tool_calls import ToolSpec
 
 # What may be dropped, once, when a server answers that it does not take it; a dot leads into an object. A limit on
 # tokens, a format and a forced tool are not among them: they are promises to the person.
-OPTIONAL = (
+DROPPABLE_FIELDS = (
     "reasoning.summary",
     "reasoning.effort",
     "reasoning",
@@ -38,7 +38,7 @@ OPTIONAL = (
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class RequestBody:
     """The body, what may be dropped from it, what had to be changed, and what tells it from another (see items)."""
 
     fields: dict[str, Any]
@@ -48,9 +48,9 @@ class Body:
     reasoning: frozenset[str]
 
 
-def body_for(
+def build_body(
     request: ModelRequest, recipient: Recipient, known: Capabilities, without: frozenset[str] = frozenset()
-) -> Body:
+) -> RequestBody:
     """The body to send; `without` names what this server refused before. `extra_options` are merged last and win.
 
     Raises ImagesNotSupported and ToolCallingNotSupported where the server's listing says so, ImageRefused, and
@@ -58,7 +58,7 @@ def body_for(
     """
     check_capabilities(request, known)
     quirks, own = recipient.quirks, request.config.extra_options
-    switch = switching(request, quirks, known)
+    switch = reasoning_setting(request, quirks, known)
     limit, cut = answer_limit(request, known)
     adjustments = [*switch.adjustments, *cut]
     fields: dict[str, Any] = {"model": request.model, "stream": True, "store": False}
@@ -68,32 +68,34 @@ def body_for(
         fields["max_output_tokens"] = limit
     if request.config.response_format is not None:
         fields["text"] = {"format": _format(request.config.response_format)}
-    fields |= _reasoning(switch, request.model, quirks)
+    fields |= _reasoning_fields(switch, request.model, quirks)
     fields |= _sampling(request, switch, adjustments)
     fields |= _tools(request, known, quirks, adjustments)
-    fields |= _only_openai(request, quirks, adjustments)
+    fields |= _openai_only_fields(request, quirks, adjustments)
     if request.config.stop_sequences:
         adjustments.append(Sentence("This interface has no stop sequences, so they were left out."))
     for name in without:
-        _drop(fields, name)
+        _drop_field(fields, name)
     if without:
-        adjustments.append(_said_of(without))
+        adjustments.append(_dropped_fields_note(without))
     # extra_options are the person's own words: they win, and they are never dropped.
     fields |= own
-    written = input_for(request, recipient, _header(fields))
-    droppable = frozenset(name for name in OPTIONAL if name.partition(".")[0] not in own and _has(fields, name))
+    written = encode_input(request, recipient, _header(fields))
+    droppable = frozenset(
+        name for name in DROPPABLE_FIELDS if name.partition(".")[0] not in own and _has_field(fields, name)
+    )
     body = {**fields, "input": own.get("input", written.items)}
-    return Body(body, droppable, tuple(adjustments), written.prefix, written.reasoning)
+    return RequestBody(body, droppable, tuple(adjustments), written.prefix, written.reasoning)
 
 
-def refused_fields(error: ProviderError, body: Body) -> frozenset[str]:
+def refused_fields(error: ProviderError, body: RequestBody) -> frozenset[str]:
     """What the next attempt should go without: the field that the error names, else one that its words name."""
     named = re.search(r'"param"\s*:\s*"([^"]+)"', error.detail)
     if named is not None:
         path = re.sub(r"\[.*", "", named[1])
         fits = [name for name in body.droppable if path == name or path.startswith(f"{name}.")]
         return frozenset(sorted(fits, key=len)[-1:])
-    words = named_words(error)
+    words = error_words(error)
     if words & {"summary", "summaries"} and "reasoning.summary" in body.droppable:
         return frozenset({"reasoning.summary"})
     if words & {"effort", "reasoning_effort"} and "reasoning.effort" in body.droppable:
@@ -103,7 +105,7 @@ def refused_fields(error: ProviderError, body: Body) -> frozenset[str]:
     return (words & body.droppable) - about_items
 
 
-def count_fields(body: Body) -> dict[str, Any]:
+def count_fields(body: RequestBody) -> dict[str, Any]:
     """The part of a body that the endpoint for counting takes (POST /responses/input_tokens)."""
     names = ("model", "input", "instructions", "reasoning", "text", "tool_choice", "tools", "truncation")
     return {name: body.fields[name] for name in names if name in body.fields}
@@ -121,16 +123,16 @@ def _format(wish: JsonFormat) -> JsonObject:
     return {"type": "json_schema", "name": wish.name, "schema": wish.json_schema, "strict": wish.strict}
 
 
-def _reasoning(switch: Switching, model: str, quirks: Quirks) -> dict[str, Any]:
+def _reasoning_fields(switch: ReasoningSetting, model: str, quirks: ServerQuirks) -> dict[str, Any]:
     fields: dict[str, Any] = {"reasoning": switch.reasoning} if switch.reasoning else {}
-    facts = openai_model(model)
+    facts = openai_model_facts(model)
     # A model that does not reason refuses to be asked for its reasoning.
     if quirks.family == "xai" or (quirks.family == "azure" and facts is not None and facts.efforts):
         fields["include"] = ["reasoning.encrypted_content"]
     return fields
 
 
-def _sampling(request: ModelRequest, switch: Switching, adjustments: list[Sentence]) -> dict[str, Any]:
+def _sampling(request: ModelRequest, switch: ReasoningSetting, adjustments: list[Sentence]) -> dict[str, Any]:
     config = request.config
     wished = {"temperature": config.temperature, "top_p": config.top_p}
     values: dict[str, Any] = {name: value for name, value in wished.items() if value is not None}
@@ -143,7 +145,9 @@ def _sampling(request: ModelRequest, switch: Switching, adjustments: list[Senten
     return values
 
 
-def _tools(request: ModelRequest, known: Capabilities, quirks: Quirks, adjustments: list[Sentence]) -> dict[str, Any]:
+def _tools(
+    request: ModelRequest, known: Capabilities, quirks: ServerQuirks, adjustments: list[Sentence]
+) -> dict[str, Any]:
     """Tools and the choice among them. A server that ignores the choice gets no tools when none may be called."""
     choice = request.tool_choice
     if not request.tools or (choice.mode == "none" and not quirks.tool_choice):
@@ -166,12 +170,12 @@ def _tool(spec: ToolSpec) -> dict[str, Any]:
     return {**tool, "description": spec.description} if spec.description else tool
 
 
-def _only_openai(request: ModelRequest, quirks: Quirks, adjustments: list[Sentence]) -> dict[str, Any]:
+def _openai_only_fields(request: ModelRequest, quirks: ServerQuirks, adjustments: list[Sentence]) -> dict[str, Any]:
     """What nobody else knows. Caching happens by itself; the key leads one conversation to the same cache."""
     if quirks.family != "openai":
         return {}
     fields: dict[str, Any] = {"stream_options": {"include_obfuscation": False}}
-    caching, facts = request.config.caching, openai_model(request.model)
+    caching, facts = request.config.caching, openai_model_facts(request.model)
     takes_options = facts is not None and facts.cache_options
     if not caching.enabled:
         # No breakpoint is named, so none is written; older models cannot be told.
@@ -186,19 +190,19 @@ def _only_openai(request: ModelRequest, quirks: Quirks, adjustments: list[Senten
     return fields
 
 
-def _said_of(without: frozenset[str]) -> Sentence:
+def _dropped_fields_note(without: frozenset[str]) -> Sentence:
     if "store" in without:
         return Sentence("This server does not say whether it keeps the conversation: it refuses to be told not to.")
     values = {"names": ", ".join(sorted(without))}
     return Sentence("This server does not take {names}, so the question was asked without.", values)
 
 
-def _has(fields: dict[str, Any], name: str) -> bool:
+def _has_field(fields: dict[str, Any], name: str) -> bool:
     outer, _, inner = name.partition(".")
     return outer in fields and (not inner or inner in object_in(fields, outer))
 
 
-def _drop(fields: dict[str, Any], name: str) -> None:
+def _drop_field(fields: dict[str, Any], name: str) -> None:
     """Take a field out; an object that is left empty goes with its last one."""
     outer, _, inner = name.partition(".")
     rest = {key: value for key, value in object_in(fields, outer).items() if inner and key != inner}

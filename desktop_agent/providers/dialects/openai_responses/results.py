@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from desktop_agent.providers.dialects.servers import Quirks
+from desktop_agent.providers.dialects.servers import ServerQuirks
 from desktop_agent.providers.transport.json_text import dumps
 from desktop_agent.vocabulary.blocks import Image, Json, Text, ToolResult
 from desktop_agent.vocabulary.errors import ImageRefused, ImagesNotSupported, WrongUse
 from desktop_agent.vocabulary.images import Base64Source, UrlSource
 
 
-def image_part(image: Image, quirks: Quirks) -> dict[str, Any]:
+def image_part(image: Image, quirks: ServerQuirks) -> dict[str, Any]:
     """A picture by its address or as a data URL. Raises WrongUse, ImagesNotSupported and ImageRefused."""
     source = image.source
     if isinstance(source, UrlSource):
@@ -27,7 +27,7 @@ def image_part(image: Image, quirks: Quirks) -> dict[str, Any]:
     return {"type": "input_image", "image_url": url, "detail": image.detail.value}
 
 
-def output_of(result: ToolResult, quirks: Quirks) -> str | list[dict[str, Any]]:
+def encode_output(result: ToolResult, quirks: ServerQuirks) -> str | list[dict[str, Any]]:
     """A result as text, or as parts where it holds pictures and the server is OpenAI's: others read text only.
 
     One that did not succeed says so in words, because the wire has no field for it.
@@ -35,7 +35,7 @@ def output_of(result: ToolResult, quirks: Quirks) -> str | list[dict[str, Any]]:
     has_pictures = any(isinstance(part, Image) for part in result.content)
     said = f"[{result.outcome.value}]" if result.is_error else ""
     if not has_pictures or quirks.switch != "openai":
-        lines = [_words(part) for part in result.content if isinstance(part, (Text, Json))]
+        lines = [_part_text(part) for part in result.content if isinstance(part, (Text, Json))]
         if has_pictures:
             lines.append("(The pictures follow in the next message.)")
         text = "\n".join(lines)
@@ -44,12 +44,12 @@ def output_of(result: ToolResult, quirks: Quirks) -> str | list[dict[str, Any]]:
     for part in result.content:
         if isinstance(part, Image):
             parts.append(image_part(part, quirks))
-        elif text := _words(part):
+        elif text := _part_text(part):
             parts.append({"type": "input_text", "text": text})
     return parts
 
 
-def picture_message(name: str, result: ToolResult, quirks: Quirks) -> list[dict[str, Any]]:
+def picture_messages(name: str, result: ToolResult, quirks: ServerQuirks) -> list[dict[str, Any]]:
     """A user message with the pictures of a result, for servers that read only text in results; none without any."""
     pictures = [image_part(part, quirks) for part in result.content if isinstance(part, Image)]
     if not pictures:
@@ -58,5 +58,5 @@ def picture_message(name: str, result: ToolResult, quirks: Quirks) -> list[dict[
     return [{"type": "message", "role": "user", "content": content}]
 
 
-def _words(part: Text | Json) -> str:
+def _part_text(part: Text | Json) -> str:
     return part.text if isinstance(part, Text) else dumps(part.value).decode()

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from desktop_agent.providers.transport.json_text import array_in, is_object, mended, mended_json, object_in
+from desktop_agent.providers.transport.json_text import array_in, is_object, object_in, repair_json, repair_text
 from desktop_agent.vocabulary.blocks import ServerStep, Unknown
 
 PROVIDER = "openai-responses"
 """What blocks of this dialect are marked with; which server and model they belong to stands in a message's origin."""
 
 # The reference of the Responses API (output items), November 2026.
-_STEPS = frozenset(
+_STEP_TYPES = frozenset(
     {
         "additional_tools",
         "apply_patch_call",
@@ -37,19 +37,19 @@ _STEPS = frozenset(
         "web_search_call",
     }
 )
-_LONGEST = 2000
+_MAX_TEXT_LENGTH = 2000
 
 
-def kept(item: dict[str, Any]) -> ServerStep | Unknown:
+def parse_step(item: dict[str, Any]) -> ServerStep | Unknown:
     """The item as a block."""
     name = item.get("type")
-    raw = mended_json(item)
-    if isinstance(name, str) and name in _STEPS:
-        return ServerStep(provider=PROVIDER, name=name, text=_words(item)[:_LONGEST], raw=raw)
+    raw = repair_json(item)
+    if isinstance(name, str) and name in _STEP_TYPES:
+        return ServerStep(provider=PROVIDER, name=name, text=_step_text(item)[:_MAX_TEXT_LENGTH], raw=raw)
     return Unknown(raw=raw, provider=PROVIDER)
 
 
-def _words(item: dict[str, Any]) -> str:
+def _step_text(item: dict[str, Any]) -> str:
     """What was searched, run or called: the item's own words, in one or a few lines."""
     action = object_in(item, "action")
     candidates = (
@@ -58,14 +58,14 @@ def _words(item: dict[str, Any]) -> str:
         _lines(array_in(item, "queries")),
         item.get("code"),
         item.get("revised_prompt"),
-        _called(item),
+        _call_text(item),
         item.get("result") if item.get("type") == "program_output" else None,
         _lines([each.get("name") for each in array_in(item, "tools") if is_object(each)], ", "),
     )
-    return next((mended(each) for each in candidates if isinstance(each, str) and each), "")
+    return next((repair_text(each) for each in candidates if isinstance(each, str) and each), "")
 
 
-def _called(item: dict[str, Any]) -> str:
+def _call_text(item: dict[str, Any]) -> str:
     """A call on another server: whose, which, and with what."""
     name, label, arguments = item.get("name"), item.get("server_label"), item.get("arguments")
     if not isinstance(name, str) or not name:

@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from desktop_agent.providers.dialects.openai_responses.output_items import MOST_PARTS, Fold, fold_for
+from desktop_agent.providers.dialects.openai_responses.output_items import MAX_PARTS, ItemReader, item_reader_for
 from desktop_agent.providers.part_builder import PartBuilder
 
-_MOST_ITEMS = 1 << 16
+_MAX_ITEMS = 1 << 16
 # Pieces of both are named alike, and a server may settle which one it is only at the end.
-_ONE_KIND = {"custom_tool_call": "function_call"}
+_KIND_GROUPS = {"custom_tool_call": "function_call"}
 
 
 @dataclass(slots=True, eq=False)
@@ -27,7 +27,7 @@ class Slot:
     place: int
     number: int
     kind: str
-    fold: Fold
+    reader: ItemReader
     ids: set[str] = field(default_factory=set[str])
     call_id: str = ""
     end: dict[str, Any] | None = None
@@ -48,20 +48,20 @@ class Slots:
         """Whether no item was opened."""
         return not self._all
 
-    def announced(self, item: dict[str, Any], index: int | None) -> Slot:
+    def find_or_open(self, item: dict[str, Any], index: int | None) -> Slot:
         """The slot of an item that begins: one that its own pieces opened before, or a new one."""
         kind, ids = _kind(item), ids_of(item)
         # What begins is not what is over, unless the call's own id says so.
         known = (slot for slot in self._named(item) if not slot.is_done or slot.call_id)
         slot = next(known, None)
         if slot is None and index is not None:
-            guess = self._by_index.get((_like(kind), index))
+            guess = self._by_index.get((_kind_group(kind), index))
             slot = guess if guess is not None and not guess.ids and not guess.is_done else None
-        return self._with_call_id(slot, item) if slot is not None else self.opened(kind, item, index, ids)
+        return self._with_call_id(slot, item) if slot is not None else self.open_slot(kind, item, index, ids)
 
-    def of_piece(self, kind: str, ids: tuple[str, ...], index: int | None) -> Slot | None:
+    def find_for_piece(self, kind: str, ids: tuple[str, ...], index: int | None) -> Slot | None:
         """The slot of a piece of an item of this kind."""
-        known = [slot for each in ids for slot in self._by_id.get((_like(kind), each), ())]
+        known = [slot for each in ids for slot in self._by_id.get((_kind_group(kind), each), ())]
         numbered = self._numbered(kind, ids, index)
         if known:
             # The newest of several with one id that are open, unless the number says which.
@@ -71,7 +71,7 @@ class Slots:
             return next((each for each in reversed(self._all) if each.kind == kind and not each.is_done), None)
         return numbered
 
-    def of_end(self, item: dict[str, Any], index: int | None) -> Slot:
+    def find_for_end(self, item: dict[str, Any], index: int | None) -> Slot:
         """The slot of an item that is over."""
         kind, ids = _kind(item), ids_of(item)
         named = self._named(item)
@@ -82,44 +82,44 @@ class Slots:
         if slot is None and index is None:
             unfinished = (each for each in self._all if each.kind == kind and not each.is_done)
             slot = next((each for each in unfinished if not (each.ids and ids)), None)
-        slot = self._with_call_id(slot, item) if slot is not None else self.opened(kind, item, index, ids)
+        slot = self._with_call_id(slot, item) if slot is not None else self.open_slot(kind, item, index, ids)
         slot.end = slot.end or item
         return slot
 
-    def of_output(self, output: list[dict[str, Any]]) -> list[Slot]:
+    def match_output(self, output: list[dict[str, Any]]) -> list[Slot]:
         """The slots of the final output, which may name items differently than their events did, or hold more."""
         found: list[Slot | None] = []
         for item in output:
-            free = (self._unless_taken(each, item, found) for each in self._named(item))
+            free = (self._if_free(each, item, found) for each in self._named(item))
             found.append(next(filter(None, free), None))
         for place, item in enumerate(output):
             if found[place] is None:
-                numbered = self._by_index.get((_like(_kind(item)), place))
+                numbered = self._by_index.get((_kind_group(_kind(item)), place))
                 alike = (each for each in self._all if each.kind == _kind(item))
-                guesses = (self._unless_taken(each, item, found) for each in (numbered, *alike))
+                guesses = (self._if_free(each, item, found) for each in (numbered, *alike))
                 found[place] = next(filter(None, guesses), None)
         return [
-            self.opened(_kind(item), item, place, ids_of(item)) if slot is None else slot
+            self.open_slot(_kind(item), item, place, ids_of(item)) if slot is None else slot
             for place, (item, slot) in enumerate(zip(output, found, strict=True))
         ]
 
-    def opened(self, kind: str, item: dict[str, Any], index: int | None, ids: Iterable[str]) -> Slot:
+    def open_slot(self, kind: str, item: dict[str, Any], index: int | None, ids: Iterable[str]) -> Slot:
         """A new slot."""
         place = len(self._all)
-        number = _number(place if index is None else index, place)
-        slot = Slot(place, number, kind, fold_for(kind, dict(item), number, self._builder))
+        number = _order_number(place if index is None else index, place)
+        slot = Slot(place, number, kind, item_reader_for(kind, dict(item), number, self._builder))
         self._with_call_id(slot, item)
         self._all.append(slot)
         if index is not None:
-            self._by_index[_like(kind), index] = slot
-        self.learn(slot, ids)
+            self._by_index[_kind_group(kind), index] = slot
+        self.add_ids(slot, ids)
         return slot
 
-    def learn(self, slot: Slot, ids: Iterable[str]) -> None:
+    def add_ids(self, slot: Slot, ids: Iterable[str]) -> None:
         """The server calls this item so, too."""
         for each in ids:
             slot.ids.add(each)
-            slots = self._by_id.setdefault((_like(slot.kind), each), [])
+            slots = self._by_id.setdefault((_kind_group(slot.kind), each), [])
             if slot not in slots:
                 slots.append(slot)
 
@@ -128,13 +128,13 @@ class Slots:
         return sorted((slot for slot in self._all if not slot.is_done), key=lambda slot: slot.number)
 
     @staticmethod
-    def _unless_taken(slot: Slot | None, item: dict[str, Any], taken: Iterable[Slot | None]) -> Slot | None:
+    def _if_free(slot: Slot | None, item: dict[str, Any], taken: Iterable[Slot | None]) -> Slot | None:
         is_free = slot is not None and slot.kind == _kind(item) and slot not in taken
         return slot if slot is not None and is_free and _is_possible(slot, item) else None
 
     def _named(self, item: dict[str, Any]) -> list[Slot]:
         """Those that an item's ids name, the surest first; a call has no other call id."""
-        found = [slot for each in ids_of(item) for slot in self._by_id.get((_like(_kind(item)), each), ())]
+        found = [slot for each in ids_of(item) for slot in self._by_id.get((_kind_group(_kind(item)), each), ())]
         return sorted((slot for slot in found if _is_possible(slot, item)), key=lambda slot: not slot.call_id)
 
     @staticmethod
@@ -147,7 +147,7 @@ class Slots:
 
     def _numbered(self, kind: str, ids: Iterable[str], index: int | None) -> Slot | None:
         """By number; a new id on the number of a finished item is another item."""
-        slot = None if index is None else self._by_index.get((_like(kind), index))
+        slot = None if index is None else self._by_index.get((_kind_group(kind), index))
         return None if slot is not None and slot.is_done and any(ids) else slot
 
 
@@ -162,9 +162,9 @@ def _is_possible(slot: Slot, item: dict[str, Any]) -> bool:
     return not (slot.call_id and isinstance(call_id, str) and call_id and call_id != slot.call_id)
 
 
-def _number(index: int, place: int) -> int:
+def _order_number(index: int, place: int) -> int:
     """The order of the output; of the opening, where servers number no items or all alike."""
-    return (min(max(index, 0), _MOST_ITEMS) * _MOST_ITEMS + min(place, _MOST_ITEMS - 1)) * MOST_PARTS + 1
+    return (min(max(index, 0), _MAX_ITEMS) * _MAX_ITEMS + min(place, _MAX_ITEMS - 1)) * MAX_PARTS + 1
 
 
 def _kind(item: dict[str, Any]) -> str:
@@ -172,5 +172,5 @@ def _kind(item: dict[str, Any]) -> str:
     return kind if isinstance(kind, str) else ""
 
 
-def _like(kind: str) -> str:
-    return _ONE_KIND.get(kind, kind)
+def _kind_group(kind: str) -> str:
+    return _KIND_GROUPS.get(kind, kind)

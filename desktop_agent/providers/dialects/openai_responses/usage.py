@@ -6,12 +6,12 @@ from desktop_agent.providers.dialects.openai_chat import usage as chat
 from desktop_agent.vocabulary.usage import Usage
 
 
-def usage_of(data: dict[str, Any]) -> Usage:
+def parse_usage(data: dict[str, Any]) -> Usage:
     """Tokens and cost. What is missing, negative or not a number is unknown.
 
     The object is that of Chat Completions under other names; output includes reasoning in both.
     """
-    return chat.usage_of(
+    return chat.parse_usage(
         {
             **data,
             "prompt_tokens": data.get("input_tokens"),

@@ -5,26 +5,26 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from desktop_agent.tools.commands.aftermath.places import printable
+from desktop_agent.tools.commands.aftermath.places import printable_path
 from desktop_agent.tools.commands.aftermath.repositories import (
-    Guarded,
-    guarded,
-    is_changed,
+    ProtectedRepositories,
+    find_repositories,
+    is_state_changed,
     is_suspicious,
-    memory_of,
-    state_of,
+    repository_memory,
+    repository_state,
 )
-from desktop_agent.tools.commands.aftermath.startup import startup_words, state_of_startup
-from desktop_agent.tools.commands.aftermath.survey import Survey, survey
+from desktop_agent.tools.commands.aftermath.startup import describe_startup_changes, startup_file_state
+from desktop_agent.tools.commands.aftermath.survey import Survey, survey_workspace
 from desktop_agent.vocabulary.tool_calls import FileChanges
 
-MOST_NAMED = 20
-MOST_KEPT = 100
-_MOST_HEAVY = 5
+MAX_NAMED = 20
+MAX_SAVED = 100
+_MAX_HEAVY_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class WorkspaceChanges:
     """Paths relative to the workspace; a folder that came or went stands for all in it. `heavy` was not looked into."""
 
     created: tuple[str, ...] = ()
@@ -34,37 +34,37 @@ class Changes:
     is_cut: bool = False
 
     @property
-    def kept(self) -> FileChanges:
+    def saved(self) -> FileChanges:
         """As much of it as is kept with the call."""
-        lists = [tuple(map(printable, paths[:MOST_KEPT])) for paths in (self.created, self.changed, self.deleted)]
+        lists = [tuple(map(printable_path, paths[:MAX_SAVED])) for paths in (self.created, self.changed, self.deleted)]
         count = len(self.created) + len(self.changed) + len(self.deleted)
         return FileChanges(*lists, count=count, is_cut=self.is_cut)
 
     def __str__(self) -> str:
         """In sentences, with at most MOST_NAMED names."""
-        left, parts = MOST_NAMED, list[str]()
+        left, parts = MAX_NAMED, list[str]()
         for word, paths in (("created", self.created), ("changed", self.changed), ("deleted", self.deleted)):
             named = paths[:left]
             left -= len(named)
             if named:
                 more = f" and {len(paths) - len(named):,} more" if len(paths) > len(named) else ""
-                parts.append(f"{word} {', '.join(map(printable, named))}{more}")
+                parts.append(f"{word} {', '.join(map(printable_path, named))}{more}")
             elif paths:
                 parts.append(f"{word} {len(paths):,} more")
-        notes = [f"Since it began, files of the workspace: {'; '.join(parts)}." if parts else _NOTHING]
+        notes = [f"Since it began, files of the workspace: {'; '.join(parts)}." if parts else _NO_CHANGES]
         if self.heavy:
-            more = f" and {len(self.heavy) - _MOST_HEAVY:,} more" if len(self.heavy) > _MOST_HEAVY else ""
-            notes.append(f"Not looked into: {', '.join(map(printable, self.heavy[:_MOST_HEAVY]))}{more}.")
+            more = f" and {len(self.heavy) - _MAX_HEAVY_NAMED:,} more" if len(self.heavy) > _MAX_HEAVY_NAMED else ""
+            notes.append(f"Not looked into: {', '.join(map(printable_path, self.heavy[:_MAX_HEAVY_NAMED]))}{more}.")
         if self.is_cut:
             notes.append("There are too many files; not all were looked at.")
         return " ".join(notes)
 
 
-_NOTHING = "No file of the workspace was created, changed or deleted."
+_NO_CHANGES = "No file of the workspace was created, changed or deleted."
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class WorkspaceBefore:
     """The workspace as it was; `guarded` is None where nobody asks what programs run of it.
 
     `state` is what git runs and `startup` what others do. All reads the disk: call it in a thread.
@@ -72,93 +72,100 @@ class Before:
 
     folder: Path
     since: int
-    seen: Survey
-    guarded: Guarded | None
+    survey: Survey
+    protected: ProtectedRepositories | None
     state: dict[Path, str]
     startup: dict[str, str]
 
     @property
     def is_small(self) -> bool:
         """Whether looking again is cheap enough for a command that nobody stopped."""
-        return len(self.seen.entries) <= CHEAP and not self.seen.is_cut
+        return len(self.survey.entries) <= MAX_CHEAP_ENTRIES and not self.survey.is_cut
 
-    def again(self, check: Callable[[], None] = lambda: None, *, files: bool = True) -> "After":
+    def compare(self, check: Callable[[], None] = lambda: None, *, files: bool = True) -> "SideEffects":
         """Look again, for changed `files` or only at what programs run. Raises what `check` raises."""
-        now = survey(self.folder, self.since if files else None, check, before=self.seen)
-        changes = _changes(self.folder, self.seen, now) if files else None
-        if self.guarded is None:
-            return After(changes, "")
-        found = _found(self.folder, now)
-        state = state_of_startup(self.folder, now)
+        now = survey_workspace(self.folder, self.since if files else None, check, before=self.survey)
+        changes = _compare_surveys(self.folder, self.survey, now) if files else None
+        if self.protected is None:
+            return SideEffects(changes, "")
+        found = _find_protected(self.folder, now)
+        state = startup_file_state(self.folder, now)
         others = {path: said for path, said in state.items() if found.owner_of(self.folder / path) is None}
-        words = (self._of_git(now, found, self.guarded), startup_words(self.startup, others, MOST_NAMED))
-        return After(changes, " ".join(filter(None, words)))
+        words = (
+            self._describe_git_changes(now, found, self.protected),
+            describe_startup_changes(self.startup, others, MAX_NAMED),
+        )
+        return SideEffects(changes, " ".join(filter(None, words)))
 
-    def _of_git(self, now: Survey, found: Guarded, before: Guarded) -> str:
+    def _describe_git_changes(self, now: Survey, found: ProtectedRepositories, before: ProtectedRepositories) -> str:
         known = before.owners
-        state = state_of(before) | state_of(found)
+        state = repository_state(before) | repository_state(found)
         changed, made = set[Path](), set[Path]()
         for place in self.state.keys() | state.keys():
             owner = found.owner_of(place)
             if owner is None or owner in known:
-                changed |= {place} if is_changed(place, self.state.get(place, ""), state.get(place, "")) else set()
+                changed |= (
+                    {place} if is_state_changed(place, self.state.get(place, ""), state.get(place, "")) else set()
+                )
             elif is_suspicious(found, place, known):
                 made.add(owner)
-        words = [f"It changed what git runs or reads: {self._listed(changed)}."] if changed else []
-        words += [f"It made repositories of git with settings of their own: {self._listed(made)}."] if made else []
-        is_cut = self.seen.is_cut or before.is_cut or now.is_cut or found.is_cut
-        return " ".join([*words, *([_LOOK_FIRST] if words else []), *([NOT_ALL] if is_cut else [])])
+        words = [f"It changed what git runs or reads: {self._format_paths(changed)}."] if changed else []
+        words += (
+            [f"It made repositories of git with settings of their own: {self._format_paths(made)}."] if made else []
+        )
+        is_cut = self.survey.is_cut or before.is_cut or now.is_cut or found.is_cut
+        return " ".join([*words, *([_REVIEW_FIRST] if words else []), *([INCOMPLETE_PROTECTION] if is_cut else [])])
 
-    def _listed(self, places: set[Path]) -> str:
-        return _listed(self._short(each) for each in sorted(places))
+    def _format_paths(self, places: set[Path]) -> str:
+        return _format_names(self._relative(each) for each in sorted(places))
 
-    def _short(self, place: Path) -> str:
+    def _relative(self, place: Path) -> str:
         return str(place.relative_to(self.folder)) if self.folder in place.parents else str(place)
 
 
-_LOOK_FIRST = "git runs such things outside of the confinement: look at them before you use git there."
-NOT_ALL = (
+_REVIEW_FIRST = "git runs such things outside of the confinement: look at them before you use git there."
+INCOMPLETE_PROTECTION = (
     "There are too many files or repositories in the workspace to find every repository of git: the hooks and settings "
     "of some may not be kept from commands, and nobody tells when they are changed."
 )
-CHEAP = 20_000
+MAX_CHEAP_ENTRIES = 20_000
 """Entries."""
 
 
 @dataclass(frozen=True, slots=True)
-class After:
+class SideEffects:
     """What came of it; None where nobody looked. `warning` is about what programs will run, in words, or empty."""
 
-    changes: Changes | None
+    changes: WorkspaceChanges | None
     warning: str
 
 
-def before_command(folder: Path, since: int, *, with_programs: bool) -> Before:
+def survey_before(folder: Path, since: int, *, with_programs: bool) -> WorkspaceBefore:
     """`since`: when the command began, in nanoseconds, as files have it. `with_programs`: also at what they run."""
-    seen = survey(folder)
+    seen = survey_workspace(folder)
     if not with_programs:
-        return Before(folder, since, seen, None, {}, {})
-    found, memory = _found(folder, seen), memory_of(folder)
-    memory.keep(found)
+        return WorkspaceBefore(folder, since, seen, None, {}, {})
+    found, memory = _find_protected(folder, seen), repository_memory(folder)
+    memory.remember(found)
     memory.is_cut = seen.is_cut or found.is_cut
-    return Before(folder, since, seen, found, state_of(found), state_of_startup(folder, seen))
+    return WorkspaceBefore(folder, since, seen, found, repository_state(found), startup_file_state(folder, seen))
 
 
-def _found(folder: Path, seen: Survey) -> Guarded:
-    return guarded((folder / each for each in seen.repositories), folder, memory_of(folder))
+def _find_protected(folder: Path, seen: Survey) -> ProtectedRepositories:
+    return find_repositories((folder / each for each in seen.repositories), folder, repository_memory(folder))
 
 
-def _changes(folder: Path, before: Survey, now: Survey) -> Changes:
+def _compare_surveys(folder: Path, before: Survey, now: Survey) -> WorkspaceChanges:
     is_cut = before.is_cut or now.is_cut
     created = set[str]() if before.is_cut else now.entries.keys() - before.entries.keys()
     gone = before.entries.keys() - now.entries.keys()
     unseen = now.heavy - before.heavy
     if now.is_cut or unseen:
-        gone = {each for each in gone if not _is_there(folder, each, unseen)}
+        gone = {each for each in gone if not _may_exist(folder, each, unseen)}
     other = {
         each for each in now.entries.keys() & before.entries.keys() if now.entries[each] is not before.entries[each]
     }
-    return Changes(
+    return WorkspaceChanges(
         _topmost(created),
         tuple(sorted((now.touched | other) - created)),
         _topmost(gone),
@@ -167,7 +174,7 @@ def _changes(folder: Path, before: Survey, now: Survey) -> Changes:
     )
 
 
-def _is_there(folder: Path, path: str, unseen: set[str]) -> bool:
+def _may_exist(folder: Path, path: str, unseen: set[str]) -> bool:
     """Or may be, where it cannot be looked at."""
     return any(each in unseen for each in _folders_above(path)) or os.path.lexists(folder / path)
 
@@ -184,7 +191,7 @@ def _folders_above(path: str) -> Iterable[str]:
         place = path.find("/", place + 1)
 
 
-def _listed(names: Iterable[str]) -> str:
+def _format_names(names: Iterable[str]) -> str:
     every = list(names)
-    more = f" and {len(every) - MOST_NAMED:,} more" if len(every) > MOST_NAMED else ""
-    return f"{', '.join(map(printable, every[:MOST_NAMED]))}{more}"
+    more = f" and {len(every) - MAX_NAMED:,} more" if len(every) > MAX_NAMED else ""
+    return f"{', '.join(map(printable_path, every[:MAX_NAMED]))}{more}"

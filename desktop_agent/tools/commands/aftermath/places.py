@@ -7,15 +7,15 @@ from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
-LONGEST = 1_000_000
+MAX_READ_BYTES = 1_000_000
 """Bytes of a file that are looked at."""
-_LONGEST_NAME = 200
+_MAX_NAME_LENGTH = 200
 
 
-def printable(path: str) -> str:
+def printable_path(path: str) -> str:
     """The path as it is told of: a line end in a name would look like another sentence."""
-    seen = "".join(each if each.isprintable() else "\ufffd" for each in path[: _LONGEST_NAME + 1])
-    return seen if len(seen) <= _LONGEST_NAME else f"{seen[:_LONGEST_NAME]}…"
+    seen = "".join(each if each.isprintable() else "\ufffd" for each in path[: _MAX_NAME_LENGTH + 1])
+    return seen if len(seen) <= _MAX_NAME_LENGTH else f"{seen[:_MAX_NAME_LENGTH]}…"
 
 
 def is_link(place: Path) -> bool:
@@ -41,7 +41,7 @@ def _mode(look: Callable[[], os.stat_result]) -> int:
         return 0
 
 
-def real(place: Path) -> Path:
+def resolve_path(place: Path) -> Path:
     """Where links lead to, in circles too; a name that no file can have leads nowhere."""
     try:
         return Path(os.path.realpath(place))
@@ -49,29 +49,29 @@ def real(place: Path) -> Path:
         return Path(os.sep)
 
 
-def text_of(file: Path) -> str:
+def read_text(file: Path) -> str:
     """As much of it as is looked at, or nothing. Bytes that are no text come out as the system names files."""
     try:
         with file.open("rb") as opened:
-            return os.fsdecode(opened.read(LONGEST))
+            return os.fsdecode(opened.read(MAX_READ_BYTES))
     except (OSError, ValueError):
         return ""
 
 
-def is_longer(file: Path) -> bool:
+def is_too_long(file: Path) -> bool:
     """Whether there is more in it than is looked at, or in what it leads to."""
     try:
-        return file.stat().st_size > LONGEST
+        return file.stat().st_size > MAX_READ_BYTES
     except (OSError, ValueError):
         return False
 
 
 def first_line(file: Path) -> str:
     """Without spaces around it."""
-    return text_of(file).partition("\n")[0].strip()
+    return read_text(file).partition("\n")[0].strip()
 
 
-def folders_in(folder: Path, most: int) -> tuple[list[Path], bool]:
+def subfolders(folder: Path, most: int) -> tuple[list[Path], bool]:
     """Those that are no links, by name; and whether there are more than `most`."""
     try:
         with os.scandir(folder) as entries:
@@ -81,7 +81,7 @@ def folders_in(folder: Path, most: int) -> tuple[list[Path], bool]:
     return sorted(found)[:most], len(found) > most
 
 
-def content(place: Path) -> str:
+def fingerprint(place: Path) -> str:
     """Of a file what is in it, of a link where it leads; empty for nothing."""
     try:
         found = place.lstat()
@@ -90,8 +90,8 @@ def content(place: Path) -> str:
         if not stat.S_ISREG(found.st_mode):
             return f"kind {stat.S_IFMT(found.st_mode)}"
         with place.open("rb") as file:
-            known = hashlib.sha256(file.read(LONGEST)).hexdigest()
-        rest = f" {found.st_size} {found.st_ctime_ns}" if found.st_size > LONGEST else ""
+            known = hashlib.sha256(file.read(MAX_READ_BYTES)).hexdigest()
+        rest = f" {found.st_size} {found.st_ctime_ns}" if found.st_size > MAX_READ_BYTES else ""
         return f"{found.st_mode & 0o111} {known}{rest}"
     except (OSError, ValueError):
         return ""

@@ -9,27 +9,27 @@ from enum import Enum, auto
 from itertools import islice
 from pathlib import Path
 
-from desktop_agent.tools.commands.aftermath.listings import Listings
-from desktop_agent.tools.startup_files import begins_at, files_below, may_hold
+from desktop_agent.tools.commands.aftermath.listings import ListingCache
+from desktop_agent.tools.startup_files import may_contain_startup_files, startup_files_below, startup_part_index
 
-MOST = 200_000
+MAX_ENTRIES = 200_000
 """Entries that are looked at, those nearest to the top first."""
-HEAVY = frozenset(
+HEAVY_FOLDERS = frozenset(
     (".git", ".hg", ".svn", ".jj", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".mypy_cache", ".ruff_cache")
 )
 """Folders that programs fill, and nobody writes in by hand."""
 # A folder with one of these is made anew by a program (https://bford.info/cachedir/, PEP 405).
-_MADE = frozenset(("CACHEDIR.TAG", "pyvenv.cfg"))
-_BARE = frozenset(("objects", "refs"))
-_OF_BARE = frozenset(("HEAD", "config", "hooks"))
+_GENERATED_MARKERS = frozenset(("CACHEDIR.TAG", "pyvenv.cfg"))
+_BARE_REPOSITORY = frozenset(("objects", "refs"))
+_BARE_REPOSITORY_EXTRAS = frozenset(("HEAD", "config", "hooks"))
 # Of the folders that are not looked into when there is too much, so many are asked for a repository.
-_MOST_ASKED = 10_000
-_REPOSITORY = ".git"
-LISTINGS = Listings()
+_MAX_CHECKED = 10_000
+_GIT = ".git"
+HEAVY_LISTINGS = ListingCache()
 """Of heavy folders, whose files nobody asks for."""
 
 
-class Kind(Enum):
+class EntryKind(Enum):
     """What a name stands for."""
 
     FILE = auto()
@@ -47,7 +47,7 @@ class Survey:
     `is_cut`: there was too much.
     """
 
-    entries: dict[str, Kind] = field(default_factory=dict[str, Kind])
+    entries: dict[str, EntryKind] = field(default_factory=dict[str, EntryKind])
     touched: set[str] = field(default_factory=set[str])
     heavy: set[str] = field(default_factory=set[str])
     repositories: list[str] = field(default_factory=list[str])
@@ -55,7 +55,7 @@ class Survey:
     is_cut: bool = False
 
 
-def survey(
+def survey_workspace(
     folder: Path,
     since: int | None = None,
     check: Callable[[], None] = lambda: None,
@@ -67,87 +67,91 @@ def survey(
     `check` is called for each folder; what it raises is raised. What was there `before` is as heavy as it was.
     """
     found = Survey()
-    left = MOST if most is None else most
+    left = MAX_ENTRIES if most is None else most
     waiting = deque([("", False)])
     while waiting:
         check()
         here, is_heavy = waiting.popleft()
         if is_heavy:
-            left -= _look_into_heavy(found, folder, here, waiting)
+            left -= _scan_heavy_folder(found, folder, here, waiting)
             if left < 0:
-                _ask(found, folder, (each for each, _ in waiting))
+                _check_for_repositories(found, folder, (each for each, _ in waiting))
                 return found
             continue
-        inside, is_closed = _listed(folder, here)
+        inside, is_closed = _scan_folder(folder, here)
         if is_closed and not is_heavy:
             found.heavy.add(here or "./")
         left -= len(inside)
         names = {each.name for each in inside}
-        if here and _may_be_bare(names):
+        if here and _may_be_bare_repository(names):
             found.repositories.append(here)
         if left < 0:
             waiting.extendleft((f"{here}{each.name}/", True) for each in inside if each.is_dir(follow_symlinks=False))
-            _ask(found, folder, (here, *(each for each, _ in waiting)))
+            _check_for_repositories(found, folder, (here, *(each for each, _ in waiting)))
             return found
         # Before a mark of a cache is looked for, which a command may set to hide them.
-        found.startup += _startup_in(here, inside, names)
-        if here and not is_heavy and _is_made(here, names, before):
+        found.startup += _startup_files_in(here, inside, names)
+        if here and not is_heavy and _is_generated(here, names, before):
             found.heavy.add(here)
             is_heavy = True
         for each in inside:
-            inner = _take(found, folder, here, each, since, is_heavy=is_heavy)
+            inner = _record_entry(found, folder, here, each, since, is_heavy=is_heavy)
             if inner is not None:
                 waiting.append(inner)
     return found
 
 
-def _startup_in(here: str, inside: Iterable[os.DirEntry[str]], names: set[str]) -> Iterator[str]:
-    for each in inside if may_hold(names) else ():
+def _startup_files_in(here: str, inside: Iterable[os.DirEntry[str]], names: set[str]) -> Iterator[str]:
+    for each in inside if may_contain_startup_files(names) else ():
         path = f"{here}{each.name}"
         # What git keeps is looked at in another way, and what programs make anew not at all.
-        if each.name not in HEAVY and each.name not in _MADE and begins_at(path) is not None:
+        if (
+            each.name not in HEAVY_FOLDERS
+            and each.name not in _GENERATED_MARKERS
+            and startup_part_index(path) is not None
+        ):
             yield f"{path}/" if each.is_dir(follow_symlinks=False) else path
 
 
-def _look_into_heavy(found: Survey, folder: Path, here: str, waiting: deque[tuple[str, bool]]) -> int:
+def _scan_heavy_folder(found: Survey, folder: Path, here: str, waiting: deque[tuple[str, bool]]) -> int:
     """Only for repositories, and not at all where nothing came or went since the last time. How much is in there."""
     try:
-        inside = LISTINGS.of(folder / here)
+        inside = HEAVY_LISTINGS.entries(folder / here)
     except OSError:
         return 0
-    if _may_be_bare({each.name for each in inside}):
+    if _may_be_bare_repository({each.name for each in inside}):
         found.repositories.append(here)
     for each in inside:
         path = f"{here}{each.name}"
         is_folder = each.is_dir(follow_symlinks=False)
-        if each.name == _REPOSITORY:
+        if each.name == _GIT:
             found.repositories.append(f"{path}/" if is_folder else path)
         elif is_folder:
             waiting.append((f"{path}/", True))
     return len(inside)
 
 
-def _may_be_bare(names: set[str]) -> bool:
+def _may_be_bare_repository(names: set[str]) -> bool:
     """Also where something is missing, which may be put back when the rest has been written to."""
-    return names >= _BARE and not names.isdisjoint(_OF_BARE)
+    return names >= _BARE_REPOSITORY and not names.isdisjoint(_BARE_REPOSITORY_EXTRAS)
 
 
-def _is_made(here: str, names: set[str], before: Survey | None) -> bool:
+def _is_generated(here: str, names: set[str], before: Survey | None) -> bool:
     if before is not None and here in before.entries:
         # Else a mark that is made meanwhile would hide what happens in there.
         return here in before.heavy
-    return not names.isdisjoint(_MADE)
+    return not names.isdisjoint(_GENERATED_MARKERS)
 
 
-def _ask(found: Survey, folder: Path, waiting: Iterable[str]) -> None:
+def _check_for_repositories(found: Survey, folder: Path, waiting: Iterable[str]) -> None:
     """Too much to look at: only the name is asked for that git asks for."""
     found.is_cut = True
-    for here in islice(waiting, _MOST_ASKED):
-        if os.path.lexists(folder / here / _REPOSITORY):
-            found.repositories.append(f"{here}{_REPOSITORY}/")
+    for here in islice(waiting, _MAX_CHECKED):
+        if os.path.lexists(folder / here / _GIT):
+            found.repositories.append(f"{here}{_GIT}/")
 
 
-def _listed(folder: Path, here: str) -> tuple[list[os.DirEntry[str]], bool]:
+def _scan_folder(folder: Path, here: str) -> tuple[list[os.DirEntry[str]], bool]:
     """What is in there, and whether it could not be looked at."""
     try:
         with os.scandir(folder / here) as entries:
@@ -158,42 +162,42 @@ def _listed(folder: Path, here: str) -> tuple[list[os.DirEntry[str]], bool]:
         return [], True  # not ours to look at, or too deep
 
 
-def _take(
+def _record_entry(
     found: Survey, folder: Path, here: str, entry: os.DirEntry[str], since: int | None, *, is_heavy: bool
 ) -> tuple[str, bool] | None:
     """Note one entry; the folder to look into and whether it is heavy."""
     path = f"{here}{entry.name}"
-    kind = _kind(entry)
-    is_folder = kind is Kind.FOLDER
+    kind = _entry_kind(entry)
+    is_folder = kind is EntryKind.FOLDER
     if is_folder:
         path += "/"
     if not is_heavy:
         found.entries[path] = kind
-        if since is not None and not is_folder and _is_touched(entry, since):
+        if since is not None and not is_folder and _is_changed_since(entry, since):
             found.touched.add(path)
-    if entry.name == _REPOSITORY:
+    if entry.name == _GIT:
         found.repositories.append(path)
-    if kind is Kind.LINK and not is_heavy:
+    if kind is EntryKind.LINK and not is_heavy:
         # What it leads to is elsewhere under a name of its own.
-        inside = (f"{path}/{each}" for each in files_below(entry.name))
+        inside = (f"{path}/{each}" for each in startup_files_below(entry.name))
         found.startup += [each for each in inside if os.path.lexists(folder / each)]
     if not is_folder:
         return None
-    if not is_heavy and entry.name in HEAVY:
+    if not is_heavy and entry.name in HEAVY_FOLDERS:
         found.heavy.add(path)
         is_heavy = True
-    return None if entry.name == _REPOSITORY else (path, is_heavy)
+    return None if entry.name == _GIT else (path, is_heavy)
 
 
-def _kind(entry: os.DirEntry[str]) -> Kind:
+def _entry_kind(entry: os.DirEntry[str]) -> EntryKind:
     if entry.is_symlink():
-        return Kind.LINK
+        return EntryKind.LINK
     if entry.is_dir(follow_symlinks=False):
-        return Kind.FOLDER
-    return Kind.FILE if entry.is_file(follow_symlinks=False) else Kind.OTHER
+        return EntryKind.FOLDER
+    return EntryKind.FILE if entry.is_file(follow_symlinks=False) else EntryKind.OTHER
 
 
-def _is_touched(entry: os.DirEntry[str], since: int) -> bool:
+def _is_changed_since(entry: os.DirEntry[str], since: int) -> bool:
     try:
         found = entry.stat(follow_symlinks=False)
     except OSError:

@@ -3,102 +3,104 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from desktop_agent.tools.answers import MOST_PARTS
-from desktop_agent.tools.in_thread import by_size
-from desktop_agent.tools.mcp.offering.naming import shown
-from desktop_agent.tools.mcp.offering.results import Hidden, Taking
-from desktop_agent.tools.mcp.server import LiveServer
+from desktop_agent.tools.answers import MAX_PARTS
+from desktop_agent.tools.in_thread import run_by_size
+from desktop_agent.tools.mcp.offering.naming import visible_text
+from desktop_agent.tools.mcp.offering.results import ContentConverter, Redact
+from desktop_agent.tools.mcp.server import McpClient
 from desktop_agent.vocabulary.blocks import Image, Text
 from desktop_agent.vocabulary.mcp.contents import (
-    OfferedPrompt,
-    OfferedResource,
-    OfferedTemplate,
-    PromptArgument,
-    ServerContents,
+    McpPrompt,
+    McpPromptArgument,
+    McpResource,
+    McpResourceTemplate,
+    McpServerCatalog,
 )
 
 if TYPE_CHECKING:
     from mcp_types import GetPromptResult, Prompt, ReadResourceResult, Resource, ResourceTemplate
 
-LONGEST_TITLE = 300
-LONGEST_ADDRESS = 4_000
+MAX_TITLE_LENGTH = 300
+MAX_URI_LENGTH = 4_000
 """A resource with a longer one is not offered: cut, it would be another."""
-_LONGEST_WORDS = 2_000
-_MOST_ARGUMENTS = 50
-_MOST_COMPLETIONS = 100
+_MAX_TEXT_LENGTH = 2_000
+_MAX_ARGUMENTS = 50
+_MAX_COMPLETIONS = 100
 
 
-async def contents_of(live: LiveServer) -> ServerContents:
+async def load_catalog(live: McpClient) -> McpServerCatalog:
     """All that it offers beside tools. Raises ToolFailed."""
     resources = await live.resources()
     templates = await live.resource_templates()
     prompts = await live.prompts()
-    return ServerContents(
+    return McpServerCatalog(
         server_id=live.server.id,
         title=live.server.title,
-        resources=tuple(_resource(each) for each in resources if len(str(each.uri)) <= LONGEST_ADDRESS),
-        templates=tuple(_template(each) for each in templates if len(each.uri_template) <= LONGEST_ADDRESS),
-        prompts=tuple(_prompt(each) for each in prompts if len(each.name) <= LONGEST_ADDRESS),
+        resources=tuple(_resource(each) for each in resources if len(str(each.uri)) <= MAX_URI_LENGTH),
+        templates=tuple(_template(each) for each in templates if len(each.uri_template) <= MAX_URI_LENGTH),
+        prompts=tuple(_prompt(each) for each in prompts if len(each.name) <= MAX_URI_LENGTH),
     )
 
 
-async def blocks_of_resource(result: "ReadResourceResult", hidden: Hidden = str) -> tuple[Text | Image, ...]:
+async def resource_blocks(result: "ReadResourceResult", hidden: Redact = str) -> tuple[Text | Image, ...]:
     """Text and pictures; of what is neither, a word about it."""
     found = result.contents
-    return await _taken([("resource", each) for each in found], hidden)
+    return await _to_blocks([("resource", each) for each in found], hidden)
 
 
-async def blocks_of_prompt(result: "GetPromptResult", hidden: Hidden = str) -> tuple[Text | Image, ...]:
+async def prompt_blocks(result: "GetPromptResult", hidden: Redact = str) -> tuple[Text | Image, ...]:
     """Those of all its messages, in order."""
-    return await _taken([("block", each.content) for each in result.messages], hidden)
+    return await _to_blocks([("block", each.content) for each in result.messages], hidden)
 
 
-async def completions_of(
-    live: LiveServer, of: str, argument: str, value: str, others: Mapping[str, str]
+async def complete_argument(
+    live: McpClient, of: str, argument: str, value: str, others: Mapping[str, str]
 ) -> tuple[str, ...]:
     """What the server would fill in for an argument of a prompt, or of a template. Raises ToolFailed."""
     found = await live.complete(of, argument, value, others)
-    return tuple(shown(each, _LONGEST_WORDS) for each in found[:_MOST_COMPLETIONS])
+    return tuple(visible_text(each, _MAX_TEXT_LENGTH) for each in found[:_MAX_COMPLETIONS])
 
 
-async def _taken(blocks: "list[tuple[str, Any]]", hidden: Hidden) -> tuple[Text | Image, ...]:
+async def _to_blocks(blocks: "list[tuple[str, Any]]", hidden: Redact) -> tuple[Text | Image, ...]:
     def take() -> tuple[Text | Image, ...]:
-        taking = Taking(hidden)
+        taking = ContentConverter(hidden)
         parts = [
-            taking.resource(block) if kind == "resource" else taking.part(block) for kind, block in blocks[:MOST_PARTS]
+            taking.resource(block) if kind == "resource" else taking.part(block) for kind, block in blocks[:MAX_PARTS]
         ]
-        rest = len(blocks) - MOST_PARTS
+        rest = len(blocks) - MAX_PARTS
         return (*parts, Text(text=f"[left out: {rest:,} more parts]")) if rest > 0 else tuple(parts)
 
-    return await by_size(take, [block.model_dump() for _, block in blocks[:MOST_PARTS]])
+    return await run_by_size(take, [block.model_dump() for _, block in blocks[:MAX_PARTS]])
 
 
-def _resource(theirs: "Resource") -> OfferedResource:
-    return OfferedResource(
+def _resource(theirs: "Resource") -> McpResource:
+    return McpResource(
         uri=str(theirs.uri),
         **_names(theirs),
-        media_type=shown(theirs.mime_type or "", LONGEST_TITLE),
+        media_type=visible_text(theirs.mime_type or "", MAX_TITLE_LENGTH),
         size=theirs.size if theirs.size is not None and theirs.size >= 0 else None,
     )
 
 
-def _template(theirs: "ResourceTemplate") -> OfferedTemplate:
-    return OfferedTemplate(uri_template=theirs.uri_template, **_names(theirs))
+def _template(theirs: "ResourceTemplate") -> McpResourceTemplate:
+    return McpResourceTemplate(uri_template=theirs.uri_template, **_names(theirs))
 
 
-def _prompt(theirs: "Prompt") -> OfferedPrompt:
+def _prompt(theirs: "Prompt") -> McpPrompt:
     names = {**_names(theirs), "name": theirs.name}
-    return OfferedPrompt(**names, arguments=tuple(_arguments(theirs.arguments or ())))
+    return McpPrompt(**names, arguments=tuple(_arguments(theirs.arguments or ())))
 
 
-def _arguments(theirs: "Iterable[Any]") -> Iterable[PromptArgument]:
-    for each in list(theirs)[:_MOST_ARGUMENTS]:
-        yield PromptArgument(each.name, shown(each.description or "", _LONGEST_WORDS), each.required is True)
+def _arguments(theirs: "Iterable[Any]") -> Iterable[McpPromptArgument]:
+    for each in list(theirs)[:_MAX_ARGUMENTS]:
+        yield McpPromptArgument(
+            each.name, visible_text(each.description or "", _MAX_TEXT_LENGTH), each.required is True
+        )
 
 
 def _names(theirs: "Resource | ResourceTemplate | Prompt") -> dict[str, str]:
     return {
-        "name": shown(theirs.name, LONGEST_TITLE),
-        "title": shown(theirs.title or theirs.name, LONGEST_TITLE),
-        "description": shown(theirs.description or "", _LONGEST_WORDS),
+        "name": visible_text(theirs.name, MAX_TITLE_LENGTH),
+        "title": visible_text(theirs.title or theirs.name, MAX_TITLE_LENGTH),
+        "description": visible_text(theirs.description or "", _MAX_TEXT_LENGTH),
     }

@@ -4,54 +4,61 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from desktop_agent.tools.answers import MOST_PARTS, clean, first_of, left_out, named_apart, whole
-from desktop_agent.tools.in_thread import by_size
+from desktop_agent.tools.answers import (
+    MAX_PARTS,
+    clean_json,
+    limit_parts,
+    omitted_parts_note,
+    replace_surrogates,
+    unique_keys,
+)
+from desktop_agent.tools.in_thread import run_by_size
 from desktop_agent.vocabulary.blocks import Image, Json, ResultPart, Text
 from desktop_agent.vocabulary.errors import ImageRefused, Sentence, ToolFailed
-from desktop_agent.vocabulary.images import Base64Source, decode_base64, media_type_of, size_in_header
+from desktop_agent.vocabulary.images import Base64Source, decode_base64, detect_media_type, read_image_size
 
 if TYPE_CHECKING:
     from mcp_types import BlobResourceContents, CallToolResult, TextResourceContents
 
-MOST_TEXT = 400_000
+MAX_TEXT = 400_000
 """Characters of text in one result."""
-MOST_PICTURES = 20_000_000
+MAX_IMAGE_DATA = 20_000_000
 """Characters of base64 in one result."""
-LONGEST_EDGE = 8_000
+MAX_IMAGE_EDGE = 8_000
 """Pixels of a picture's side: a few bytes can say that it has millions."""
-LONGEST_FAILURE = 20_000
-Hidden = Callable[[str], str]
+MAX_ERROR_LENGTH = 20_000
+Redact = Callable[[str], str]
 """Takes out what a server was given and must not repeat."""
 
 
-async def parts_of_result(result: "CallToolResult", hidden: Hidden = str) -> tuple[ResultPart, ...]:
+async def convert_call_result(result: "CallToolResult", hidden: Redact = str) -> tuple[ResultPart, ...]:
     """Text, pictures and structured content, each text as `hidden` leaves it.
 
     Raises ToolFailed where the server says that the call failed.
     """
     if result.is_error:
-        raise _failure(result, hidden)
-    said = [block.model_dump() for block in result.content[:MOST_PARTS]]
-    return await by_size(lambda: _parts(result, hidden), said, result.structured_content)
+        raise _call_failure(result, hidden)
+    said = [block.model_dump() for block in result.content[:MAX_PARTS]]
+    return await run_by_size(lambda: _parts(result, hidden), said, result.structured_content)
 
 
-def _failure(result: "CallToolResult", hidden: Hidden) -> ToolFailed:
+def _call_failure(result: "CallToolResult", hidden: Redact) -> ToolFailed:
     words = "\n".join(text for block in result.content[:100] if (text := getattr(block, "text", "")))
     # Cut after that: half a secret would be found no more.
-    shown = hidden(whole(words)[: 10 * LONGEST_FAILURE])[:LONGEST_FAILURE]
+    shown = hidden(replace_surrogates(words)[: 10 * MAX_ERROR_LENGTH])[:MAX_ERROR_LENGTH]
     what = Sentence("The tool failed: {words}", {"words": shown}) if shown else Sentence("The tool failed.")
     return ToolFailed(what, "Correct the call, or do without it.")
 
 
-def _parts(result: "CallToolResult", hidden: Hidden) -> tuple[ResultPart, ...]:
-    taking = Taking(hidden)
-    blocks, rest = first_of(result.content)
+def _parts(result: "CallToolResult", hidden: Redact) -> tuple[ResultPart, ...]:
+    taking = ContentConverter(hidden)
+    blocks, rest = limit_parts(result.content)
     parts: list[ResultPart] = [taking.part(block) for block in blocks]
     structured = result.structured_content
     if structured is not None and not _is_wrapped(structured, parts):
         said = len(parts) == 1 and isinstance(parts[0], Text) and _is_same(parts[0].text, structured)
-        parts = [*([] if said else parts), Json(value=hidden_in(clean(structured), hidden))]
-    return (*parts, left_out(rest)) if rest else tuple(parts)
+        parts = [*([] if said else parts), Json(value=redact_json(clean_json(structured), hidden))]
+    return (*parts, omitted_parts_note(rest)) if rest else tuple(parts)
 
 
 def _is_same(text: str, structured: Any) -> bool:
@@ -71,27 +78,27 @@ def _is_wrapped(structured: Any, parts: Sequence[ResultPart]) -> bool:
     return values.keys() == {"result"} and (values["result"] == text or _is_same(text, values["result"]))
 
 
-def hidden_in(value: Any, hidden: Hidden) -> Any:
+def redact_json(value: Any, hidden: Redact) -> Any:
     """JSON with each text and each name as `hidden` leaves it."""
     match value:
         case str():
             return hidden(value)
         case dict():
             pairs = cast("dict[str, Any]", value).items()
-            return named_apart((hidden(name), hidden_in(each, hidden)) for name, each in pairs)
+            return unique_keys((hidden(name), redact_json(each, hidden)) for name, each in pairs)
         case list():
-            return [hidden_in(each, hidden) for each in cast("list[Any]", value)]
+            return [redact_json(each, hidden) for each in cast("list[Any]", value)]
         case _:
             return value
 
 
-class Taking:
+class ContentConverter:
     """Takes blocks until there is enough."""
 
-    def __init__(self, hidden: Hidden = str) -> None:
-        self._hidden = hidden
-        self._text = MOST_TEXT
-        self._pictures = MOST_PICTURES
+    def __init__(self, hidden: Redact = str) -> None:
+        self._redact = hidden
+        self._text_left = MAX_TEXT
+        self._image_data_left = MAX_IMAGE_DATA
 
     def part(self, block: Any) -> Text | Image:
         """A block of any kind; of one that is not known, a word about it."""
@@ -99,7 +106,7 @@ class Taking:
             case "text":
                 return self.text(block.text)
             case "image":
-                return self.picture(block.data)
+                return self.image(block.data)
             case "resource":
                 return self.resource(block.resource)
             case "resource_link":
@@ -110,31 +117,31 @@ class Taking:
     def text(self, text: str) -> Text:
         """As much of it as there is room for."""
         # A little further, for a secret that the cut would halve.
-        known = self._hidden(text[: self._text + LONGEST_FAILURE])
-        kept = known[: self._text]
-        is_cut = len(kept) < len(known) or len(text) > self._text + LONGEST_FAILURE
-        self._text -= len(kept)
+        known = self._redact(text[: self._text_left + MAX_ERROR_LENGTH])
+        kept = known[: self._text_left]
+        is_cut = len(kept) < len(known) or len(text) > self._text_left + MAX_ERROR_LENGTH
+        self._text_left -= len(kept)
         cut = f"\n[cut: {len(text):,} characters in all]" if is_cut else ""
-        return Text(text=whole(kept) + cut)
+        return Text(text=replace_surrogates(kept) + cut)
 
-    def picture(self, data: str, name: str | None = None) -> Text | Image:
+    def image(self, data: str, name: str | None = None) -> Text | Image:
         """One in base64, if it is one."""
-        if len(data) > self._pictures:
+        if len(data) > self._image_data_left:
             return self.text("[left out: a picture that is too large]")
         try:
             decoded = decode_base64(data)
-            media_type = media_type_of(decoded)
+            media_type = detect_media_type(decoded)
             if media_type is None:
                 return self.text("[left out: a picture that is no PNG, JPEG, GIF or WebP]")
-            size = size_in_header(decoded)
+            size = read_image_size(decoded)
             if size is None:
                 return self.text("[left out: a picture that is damaged]")
-            if max(size) > LONGEST_EDGE:
+            if max(size) > MAX_IMAGE_EDGE:
                 return self.text(f"[left out: a picture of {size[0]:,} × {size[1]:,} pixels]")
             source = Base64Source(media_type=media_type, data=data)
         except ImageRefused:
             return self.text("[left out: a picture that is damaged]")
-        self._pictures -= len(data)
+        self._image_data_left -= len(data)
         return Image(source=source, name=name)
 
     def resource(self, contents: "TextResourceContents | BlobResourceContents") -> Text | Image:
@@ -144,5 +151,5 @@ class Taking:
             return self.text(f"[resource: {address}]\n{text}")
         kind, data = contents.mime_type or "unknown type", str(getattr(contents, "blob", ""))
         if kind.startswith("image/"):
-            return self.picture(data, self._hidden(address).rpartition("/")[2] or None)
+            return self.image(data, self._redact(address).rpartition("/")[2] or None)
         return self.text(f"[resource: {address}, {kind}, {len(data) * 3 // 4:,} bytes that are no text]")

@@ -3,32 +3,32 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from desktop_agent.tools.in_thread import in_own_thread
-from desktop_agent.tools.mcp.offering.allowance import MOST_CHARACTERS, Allowance
-from desktop_agent.tools.mcp.offering.naming import digest_of, name_of, shown, shown_schema
-from desktop_agent.tools.mcp.offering.results import Hidden, hidden_in, parts_of_result
-from desktop_agent.tools.mcp.server import LiveServer
+from desktop_agent.tools.in_thread import run_in_own_thread
+from desktop_agent.tools.mcp.offering.allowance import MAX_SCHEMA_CHARACTERS, SchemaBudget
+from desktop_agent.tools.mcp.offering.naming import tool_digest, tool_name, visible_schema, visible_text
+from desktop_agent.tools.mcp.offering.results import Redact, convert_call_result, redact_json
+from desktop_agent.tools.mcp.server import McpClient
 from desktop_agent.tools.tool import RunningCall, Tool
 from desktop_agent.vocabulary.blocks import JsonObject, ResultPart
 from desktop_agent.vocabulary.errors import Sentence, WrongUse
 from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
-from desktop_agent.vocabulary.mcp.states import OfferedTool
+from desktop_agent.vocabulary.mcp.states import McpToolInfo
 from desktop_agent.vocabulary.tool_calls import ToolClass, UntrustedSource
 
 if TYPE_CHECKING:
     from mcp_types import Tool as TheirTool
 
-_SLACK = 5.0
+_TIMEOUT_SLACK = 5.0
 # What a server says of a tool that nobody reads, but that counts: which questions are asked hangs on it.
 _HINTS = {"read_only_hint", "destructive_hint", "idempotent_hint", "open_world_hint"}
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class DescribedTool:
     """A tool as the server describes it, whatever the person says of it. `said` is its class by the server's word."""
 
     name: str
-    said: ToolClass | None
+    declared_class: ToolClass | None
     tool: Tool[JsonObject]
     schema: JsonObject
 
@@ -39,47 +39,47 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ToolOffer:
     """What a server offers: `tools` may be called, `listed` are all.
 
-    `digests` say of each of its tools, by our names, what it is. `left_out` cannot be used.
+    `digests` say of each of its tools, by our names, what it is. `omitted_parts_note` cannot be used.
     """
 
-    made: tuple[Made, ...] = ()
+    described: tuple[DescribedTool, ...] = ()
     digests: tuple[tuple[str, str], ...] = ()
-    left_out: tuple[Sentence, ...] = ()
+    unusable: tuple[Sentence, ...] = ()
     tools: tuple[Tool[JsonObject], ...] = ()
-    listed: tuple[OfferedTool, ...] = ()
+    listed: tuple[McpToolInfo, ...] = ()
 
-    def under(self, server: McpServer) -> "Offer":
+    def with_settings(self, server: McpServer) -> "ToolOffer":
         """The same with what the person says now."""
-        tools = {each.name: _set_up(each, server) for each in self.made}
+        tools = {each.name: _configure(each, server) for each in self.described}
         listed = tuple(
-            OfferedTool(
+            McpToolInfo(
                 name=each.name,
                 full_name=each.tool.name,
                 description=each.tool.description,
                 tool_class=tools[each.name].tool_class,
-                said=each.said,
-                on=each.name not in server.off_tools,
+                declared_class=each.declared_class,
+                is_enabled=each.name not in server.off_tools,
                 digest=each.digest,
-                is_other=each.name in server.classes and server.word_about(each.name, each.digest) is None,
+                has_changed=each.name in server.classes and server.tool_class_override(each.name, each.digest) is None,
                 schema=each.schema,
             )
-            for each in self.made
+            for each in self.described
         )
-        on = tuple(tools[each.name] for each in listed if each.on)
+        on = tuple(tools[each.name] for each in listed if each.is_enabled)
         return replace(self, tools=on, listed=listed)
 
 
-async def offer_of(live: LiveServer) -> Offer:
+async def load_tool_offer(live: McpClient) -> ToolOffer:
     """Ask a server for its tools. Raises ToolFailed."""
     listed = await live.tools()
     # In a thread of its own: one that is busy with a schema holds up nobody, not even the end of the program.
-    return await in_own_thread(lambda sign: _made(live, listed, Allowance(sign)), grace=0)
+    return await run_in_own_thread(lambda sign: _build_offer(live, listed, SchemaBudget(sign)), grace=0)
 
 
-def changed_tools(title: str, before: dict[str, str], offer: Offer) -> tuple[tuple[Sentence, str], ...]:
+def describe_changes(title: str, before: dict[str, str], offer: ToolOffer) -> tuple[tuple[Sentence, str], ...]:
     """A sentence for each tool that is another one than it was, and the digest of what it is now."""
     template = (
         "The tool “{tool}” of the server “{server}” is described otherwise than before: what was allowed for it "
@@ -97,21 +97,21 @@ def changed_tools(title: str, before: dict[str, str], offer: Offer) -> tuple[tup
     )
 
 
-def _made(live: LiveServer, listed: "tuple[TheirTool, ...]", allowance: Allowance) -> Offer:
+def _build_offer(live: McpClient, listed: "tuple[TheirTool, ...]", allowance: SchemaBudget) -> ToolOffer:
     """In a thread: checking two hundred schemas takes a while."""
-    tools: dict[str, Made] = {}
+    tools: dict[str, DescribedTool] = {}
     title = live.server.title
-    hidden = live.log.hidden
-    left_out = [_unusable(title, hidden(name), why) for name, why in live.left_out]
+    hidden = live.log.redact
+    left_out = [_unusable_notice(title, hidden(name), why) for name, why in live.unusable_tools]
     for at, theirs in enumerate(listed):
-        if not allowance.lasts():
-            left_out.append(_unchecked(title, len(listed) - at))
+        if not allowance.has_time():
+            left_out.append(_unchecked_notice(title, len(listed) - at))
             break
         try:
-            tool = _tool(live, theirs, allowance)
-            made = Made(theirs.name, _said(theirs.annotations), tool, tool.schema.json_schema)
+            tool = _build_tool(live, theirs, allowance)
+            made = DescribedTool(theirs.name, _declared_class(theirs.annotations), tool, tool.schema.json_schema)
         except WrongUse as error:
-            left_out.append(_unusable(title, hidden(theirs.name), error.sentence))
+            left_out.append(_unusable_notice(title, hidden(theirs.name), error.sentence))
             continue
         if made.tool.name in tools:
             values = {"tool": theirs.name[:100], "server": title}
@@ -119,49 +119,50 @@ def _made(live: LiveServer, listed: "tuple[TheirTool, ...]", allowance: Allowanc
             continue
         tools[made.tool.name] = made
     digests = tuple((name, each.digest) for name, each in tools.items())
-    return Offer(tuple(tools.values()), digests, tuple(left_out)).under(live.server)
+    return ToolOffer(tuple(tools.values()), digests, tuple(left_out)).with_settings(live.server)
 
 
-def _unusable(title: str, name: str, why: Sentence | str) -> Sentence:
+def _unusable_notice(title: str, name: str, why: Sentence | str) -> Sentence:
     template = "The tool “{tool}” of the server “{server}” cannot be used: {why}"
     return Sentence(template, {"tool": name[:100], "server": title, "why": why})
 
 
-def _unchecked(title: str, count: int) -> Sentence:
+def _unchecked_notice(title: str, count: int) -> Sentence:
     template = "The server “{server}” describes its tools at such length that {n} of them are left out."
     return Sentence(template, {"server": title, "n": str(count)})
 
 
-def _tool(live: LiveServer, theirs: "TheirTool", allowance: Allowance) -> Tool[JsonObject]:
+def _build_tool(live: McpClient, theirs: "TheirTool", allowance: SchemaBudget) -> Tool[JsonObject]:
     # It takes a tenth of a second, which only those pay who have servers.
     from desktop_agent.tools.schemas import JsonSchema
 
     server, name = live.server, theirs.name
     description, schema = theirs.description or theirs.title or name, theirs.input_schema
-    hidden = live.log.hidden
+    hidden = live.log.redact
     if hidden(name) != name:
         raise WrongUse("its name holds a secret that was given to the server.")
 
     async def run(arguments: JsonObject, call: RunningCall) -> tuple[ResultPart, ...]:
         call.so_far(f"The server “{server.title}” was told to end it; what it had done by then is not known.")
-        return await parts_of_result(await live.call(name, arguments, call.progress, call.spent), hidden)
+        return await convert_call_result(await live.call(name, arguments, call.progress, call.spent), hidden)
 
-    checked = JsonSchema(_visible(schema, hidden), allowance.lasts)
-    told = shown(hidden(description))
-    if not allowance.takes(len(told) + checked.size):
-        raise WrongUse(f"the tools of a server may say {MOST_CHARACTERS:,} characters together.")
+    checked = JsonSchema(_visible_schema(schema, hidden), allowance.has_time)
+    told = visible_text(hidden(description))
+    if not allowance.take(len(told) + checked.size):
+        raise WrongUse(f"the tools of a server may say {MAX_SCHEMA_CHARACTERS:,} characters together.")
+    digest = tool_digest(description, schema, _hints(theirs), _connection_identity(server.connection))
     return Tool(
-        name=name_of(server.id, name),
+        name=tool_name(server.id, name),
         description=told,
         schema=checked,
         run=run,
-        scope=f"{server.id}:{digest_of(description, schema, _hints(theirs), _identity(server.connection))}",
+        scope=f"{server.id}:{digest}",
     )
 
 
-def _visible(schema: JsonObject, hidden: Hidden) -> JsonObject:
+def _visible_schema(schema: JsonObject, hidden: Redact) -> JsonObject:
     try:
-        return hidden_in(shown_schema(schema), hidden)
+        return redact_json(visible_schema(schema), hidden)
     except RecursionError:
         raise WrongUse("its schema is nested too deep.") from None
 
@@ -171,12 +172,12 @@ def _hints(theirs: "TheirTool") -> JsonObject:
     return said.model_dump(mode="json", exclude_none=True, include=_HINTS) if said is not None else {}
 
 
-def _identity(connection: StdioConnection | HttpConnection) -> JsonObject:
+def _connection_identity(connection: StdioConnection | HttpConnection) -> JsonObject:
     # How the person proves who they are makes no other server of it.
     return connection.model_dump(mode="json", exclude={"sign_in", "client_id"})
 
 
-def _set_up(made: Made, server: McpServer) -> Tool[JsonObject]:
+def _configure(made: DescribedTool, server: McpServer) -> Tool[JsonObject]:
     source = UntrustedSource("mcp", server.title, server.id)
 
     def brings(_: JsonObject) -> UntrustedSource:
@@ -187,17 +188,17 @@ def _set_up(made: Made, server: McpServer) -> Tool[JsonObject]:
         tool_class=_class_of(made, server),
         effects=server.effects,
         brings=brings,
-        timeout=server.timeout + _SLACK,
+        timeout=server.timeout + _TIMEOUT_SLACK,
     )
 
 
-def _class_of(made: Made, server: McpServer) -> ToolClass:
+def _class_of(made: DescribedTool, server: McpServer) -> ToolClass:
     """The person's own word wins, if it was about this very tool; the server's is believed where it is trusted."""
-    believed = made.said if server.trusted else None
-    return server.word_about(made.name, made.digest) or believed or ToolClass.MUTATING
+    believed = made.declared_class if server.trusted else None
+    return server.tool_class_override(made.name, made.digest) or believed or ToolClass.MUTATING
 
 
-def _said(annotations: Any) -> ToolClass | None:
+def _declared_class(annotations: Any) -> ToolClass | None:
     only_reads: bool | None = getattr(annotations, "read_only_hint", None)
     if only_reads is None:
         return None

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from desktop_agent.tools.mcp.sign_in.record import Record
+from desktop_agent.tools.mcp.sign_in.record import OAuthRecord
 from desktop_agent.vocabulary.blocks import JsonObject
 
 if TYPE_CHECKING:
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthToken
 
 # Of one question to a server that is named for signing in; in seconds. And of questions in all.
-_PATIENCE = 30.0
-_MOST_QUESTIONS = 30
-_TOO_MANY = 429
+_REQUEST_TIMEOUT = 30.0
+_MAX_REQUESTS = 30
+_HTTP_TOO_MANY_REQUESTS = 429
 
 
-class Endless(Exception):
+class TooManyRequests(Exception):
     """There is always one more thing to ask."""
 
 
-class OutOfOrder(Exception):
+class AuthorizationServerUnavailable(Exception):
     """Who gives tokens cannot answer now (RFC 9110, 15.6): that says nothing about the person."""
 
 
 @dataclass
-class Memory:
+class MemoryTokenStorage:
     """The storage that the library wants; the keyring hears of it once, at the end."""
 
     tokens: "OAuthToken | None" = None
@@ -53,7 +53,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Browser:
+class BrowserRedirect:
     """How the person is asked: `address` is where the answer comes to."""
 
     address: str
@@ -61,8 +61,8 @@ class Browser:
     answer: "Callable[[], Awaitable[AuthorizationCodeResult]]"
 
 
-def provider_of(
-    url: str, memory: Memory, browser: Browser | None, client_document: str | None = None
+def make_oauth_provider(
+    url: str, memory: MemoryTokenStorage, browser: BrowserRedirect | None, client_document: str | None = None
 ) -> "OAuthClientProvider":
     """The library's. Without a browser it can only renew tokens."""
     from mcp.client.auth import OAuthClientProvider
@@ -78,7 +78,7 @@ def provider_of(
     return OAuthClientProvider(url, about, memory, browser.open, browser.answer, client_metadata_url=client_document)
 
 
-async def driven(
+async def run_oauth_flow(
     provider: "OAuthClientProvider",
     request: "httpx2.Request",
     client: "httpx2.AsyncClient",
@@ -87,33 +87,37 @@ async def driven(
     """Ask what the library wants to have asked, until it would send `request` again with what came of it.
 
     `answered` says what is answered to `request` itself; without it, only what comes before is asked. Then it raises
-    OutOfOrder where tokens cannot be had now.
+    AuthorizationServerUnavailable where tokens cannot be had now.
     """
     flow: AsyncGenerator[Any, Any] = provider.async_auth_flow(request)
     try:
         outgoing = await anext(flow)
         was_asked = False
-        for _ in range(_MOST_QUESTIONS):
+        for _ in range(_MAX_REQUESTS):
             if outgoing is request and (was_asked or answered is None):
                 return
             if outgoing is request and answered is not None:
                 was_asked = True
                 response = await answered(request)
             else:
-                response = await asked(client, outgoing)
-                if answered is None and (response.status_code >= 500 or response.status_code == _TOO_MANY):
-                    raise OutOfOrder
+                response = await send_bounded(client, outgoing)
+                if answered is None and (
+                    response.status_code >= 500 or response.status_code == _HTTP_TOO_MANY_REQUESTS
+                ):
+                    raise AuthorizationServerUnavailable
             outgoing = await flow.asend(response)
-        raise Endless
+        raise TooManyRequests
     except StopAsyncIteration:
         return
     finally:
         await flow.aclose()
 
 
-async def asked(client: "httpx2.AsyncClient", request: "httpx2.Request", *, whole: bool = True) -> "httpx2.Response":
+async def send_bounded(
+    client: "httpx2.AsyncClient", request: "httpx2.Request", *, whole: bool = True
+) -> "httpx2.Response":
     """One question, within bounds, and without following anything. Raises TimeoutError."""
-    async with asyncio.timeout(_PATIENCE):
+    async with asyncio.timeout(_REQUEST_TIMEOUT):
         response = await client.send(request, follow_redirects=False, stream=True)
         try:
             if whole:
@@ -123,20 +127,22 @@ async def asked(client: "httpx2.AsyncClient", request: "httpx2.Request", *, whol
     return response
 
 
-def record_of(url: str, provider: "OAuthClientProvider", memory: Memory, expires_at: float | None) -> Record | None:
+def make_record(
+    url: str, provider: "OAuthClientProvider", memory: MemoryTokenStorage, expires_at: float | None
+) -> OAuthRecord | None:
     """What is to be kept; None where no tokens came."""
     if memory.tokens is None or memory.client is None:
         return None
     metadata = provider.context.oauth_metadata
-    return Record(
+    return OAuthRecord(
         url=url,
-        tokens=plain(memory.tokens),
-        client=plain(memory.client),
-        metadata=plain(metadata) if metadata is not None else None,
+        tokens=to_json(memory.tokens),
+        client=to_json(memory.client),
+        metadata=to_json(metadata) if metadata is not None else None,
         expires_at=expires_at,
     )
 
 
-def plain(model: Any) -> JsonObject:
+def to_json(model: Any) -> JsonObject:
     """As it is kept."""
     return model.model_dump(mode="json", exclude_none=True)

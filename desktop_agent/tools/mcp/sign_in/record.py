@@ -10,12 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from desktop_agent.vocabulary.blocks import JsonObject
 
-_TOKEN = re.compile(r"[\x21-\x7e]+")
-LARGEST = 100_000
+_TOKEN_PATTERN = re.compile(r"[\x21-\x7e]+")
+MAX_RECORD_LENGTH = 100_000
 """Characters of a record. More is no token but an attack."""
 
 
-class Record(BaseModel):
+class OAuthRecord(BaseModel):
     """`url` is whose it is. `expires_at` is in seconds since 1970; None: nobody said. The rest is as the library has
     it: `tokens`, the `client` that was registered, and the `metadata` of who gave the tokens.
     """
@@ -39,28 +39,28 @@ class Record(BaseModel):
         """For requests to the server."""
         return str(self.tokens.get("access_token", ""))
 
-    def renewed(self, tokens: JsonObject) -> "Record":
+    def with_tokens(self, tokens: JsonObject) -> "OAuthRecord":
         """The same with other tokens."""
-        return self.model_copy(update={"tokens": tokens, "expires_at": expiry_of(tokens)})
+        return self.model_copy(update={"tokens": tokens, "expires_at": expiry_time(tokens)})
 
 
-def is_token(text: object) -> bool:
+def is_valid_token(text: object) -> bool:
     """Whether it can be sent (RFC 6749, appendix A.12)."""
-    return isinstance(text, str) and bool(_TOKEN.fullmatch(text))
+    return isinstance(text, str) and bool(_TOKEN_PATTERN.fullmatch(text))
 
 
-LONGEST_LIFE = 366 * 86_400
+MAX_TOKEN_LIFETIME = 366 * 86_400
 """Seconds: tokens that would live for longer are renewed by then."""
 
 
-def expiry_of(tokens: JsonObject) -> float | None:
+def expiry_time(tokens: JsonObject) -> float | None:
     """When they expire, from now on."""
     seconds = tokens.get("expires_in")
-    return time.time() + min(max(seconds, 0), LONGEST_LIFE) if isinstance(seconds, int) else None
+    return time.time() + min(max(seconds, 0), MAX_TOKEN_LIFETIME) if isinstance(seconds, int) else None
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class OAuthRecordStore:
     """Where records lie. `get` and `set` may raise SecretsUnavailable.
 
     `alone` keeps all other processes out that renew this very record; it says False where one of them does not come
@@ -69,25 +69,25 @@ class Keeping:
 
     get: Callable[[], Awaitable[SecretStr | None]]
     set: Callable[[SecretStr], Awaitable[None]]
-    alone: Callable[[], AbstractAsyncContextManager[bool]]
+    exclusive: Callable[[], AbstractAsyncContextManager[bool]]
 
-    async def load(self, url: str) -> Record | None:
+    async def load(self, url: str) -> OAuthRecord | None:
         """The one of this very server. What cannot be read is none."""
         found = await self.get()
         return self.read(found, url) if found is not None else None
 
     @staticmethod
-    def read(found: SecretStr, url: str) -> Record | None:
+    def read(found: SecretStr, url: str) -> OAuthRecord | None:
         """What was kept, if it can be read and is of this very server."""
         try:
-            record = Record.model_validate_json(found.get_secret_value())
+            record = OAuthRecord.model_validate_json(found.get_secret_value())
         except ValidationError:
             return None
         return record if record.url == url else None
 
-    async def save(self, record: Record) -> None:
+    async def save(self, record: OAuthRecord) -> None:
         """Keep it. Raises ValueError for one that is too large."""
         text = record.model_dump_json()
-        if len(text) > LARGEST:
+        if len(text) > MAX_RECORD_LENGTH:
             raise ValueError("too large")
         await self.set(SecretStr(text))

@@ -13,36 +13,44 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull,
 from mcp_types import LATEST_PROTOCOL_VERSION
 from pydantic import AnyUrl, SecretStr, ValidationError
 
-from desktop_agent.tools.mcp.faults import inner
+from desktop_agent.tools.mcp.faults import first_error
 from desktop_agent.tools.mcp.server_log import ServerLog
-from desktop_agent.tools.mcp.sign_in.flow import Browser, Endless, Memory, asked, driven, provider_of, record_of
-from desktop_agent.tools.mcp.sign_in.listener import Listener, listening
-from desktop_agent.tools.mcp.sign_in.record import Keeping, Record, expiry_of, is_token
-from desktop_agent.tools.mcp.sign_in.renewing import Challenge
-from desktop_agent.tools.mcp.web.hosts import may_be_opened
-from desktop_agent.tools.mcp.web.streams import Place, new_client
+from desktop_agent.tools.mcp.sign_in.flow import (
+    BrowserRedirect,
+    MemoryTokenStorage,
+    TooManyRequests,
+    make_oauth_provider,
+    make_record,
+    run_oauth_flow,
+    send_bounded,
+)
+from desktop_agent.tools.mcp.sign_in.listener import CallbackListener, listen_for_callback
+from desktop_agent.tools.mcp.sign_in.record import OAuthRecord, OAuthRecordStore, expiry_time, is_valid_token
+from desktop_agent.tools.mcp.sign_in.renewing import AuthChallenge
+from desktop_agent.tools.mcp.web.hosts import may_open_url
+from desktop_agent.tools.mcp.web.streams import HttpTarget, make_http_client
 from desktop_agent.vocabulary.errors import AgentError, Sentence, ToolFailed
-from desktop_agent.vocabulary.mcp.sign_in_words import ENGLISH, PageWords
+from desktop_agent.vocabulary.mcp.sign_in_words import ENGLISH_PAGE_TEXTS, SignInPageTexts
 
 if TYPE_CHECKING:
     from mcp.client.auth import OAuthClientProvider
 
-PATIENCE = 300.0
+SIGN_IN_TIMEOUT = 300.0
 """Seconds that a person has."""
-_WORD = re.compile(r"[a-z_]{1,40}")
-_ERROR = re.compile(r'"error"\s*:\s*"([a-z_]{1,40})"')
+_ERROR_CODE = re.compile(r"[a-z_]{1,40}")
+_ERROR_FIELD = re.compile(r'"error"\s*:\s*"([a-z_]{1,40})"')
 _REMEDY = "Sign in again."
-_REGISTER = "Ask who runs it for a client id, and enter it with Edit; or for a key, and give that as a header."
+_REGISTER_REMEDY = "Ask who runs it for a client id, and enter it with Edit; or for a key, and give that as a header."
 
 
-class NotSignedIn(ToolFailed):
+class SignInFailed(ToolFailed):
     """The person is signed in no more than before."""
 
     kind = "not_signed_in"
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class ClientIdentity:
     """Who this program is there. `document` is the address of a page that says so (CIMD), `client_id` a name that was
     agreed on beforehand; without either it makes itself known each time.
     """
@@ -52,83 +60,85 @@ class Identity:
     client_secret: SecretStr | None = None
 
 
-class SigningIn:
+class OAuthLogin:
     """One sign-in. `challenge` is what the server said when it refused."""
 
     def __init__(
         self,
-        place: Place,
-        keeping: Keeping,
-        challenge: Challenge | None = None,
-        identity: Identity = Identity(),
-        words: PageWords = ENGLISH,
+        place: HttpTarget,
+        keeping: OAuthRecordStore,
+        challenge: AuthChallenge | None = None,
+        identity: ClientIdentity = ClientIdentity(),
+        words: SignInPageTexts = ENGLISH_PAGE_TEXTS,
     ) -> None:
         self._place = place
         self._keeping = keeping
         self._challenge = challenge
         self._identity = identity
-        self._words = words
+        self._texts = words
         self._log = ServerLog()
         self._provider: OAuthClientProvider | None = None
 
-    async def run(self, open_page: Callable[[str], None], seconds: float = PATIENCE) -> None:
-        """Until the tokens lie in the keyring. Raises NotSignedIn, SecretsUnavailable; nothing is kept then."""
+    async def run(self, open_page: Callable[[str], None], seconds: float = SIGN_IN_TIMEOUT) -> None:
+        """Until the tokens lie in the keyring. Raises SignInFailed, SecretsUnavailable; nothing is kept then."""
         # Before the person is asked for anything: where would it be kept?
         known = await self._keeping.load(self._place.url)
         try:
-            async with asyncio.timeout(seconds), listening(_port_of(known), self._words) as listener:
-                record = await self._signed_in(known, listener, open_page)
+            async with asyncio.timeout(seconds), listen_for_callback(_callback_port(known), self._texts) as listener:
+                record = await self._sign_in(known, listener, open_page)
         except TimeoutError:
-            raise NotSignedIn(Sentence("The sign-in took too long."), _REMEDY) from None
+            raise SignInFailed(Sentence("The sign-in took too long."), _REMEDY) from None
         except OSError:
-            raise NotSignedIn(Sentence("No address of this machine is free for the answer."), _REMEDY) from None
+            raise SignInFailed(Sentence("No address of this machine is free for the answer."), _REMEDY) from None
         try:
             await self._keeping.save(record)
         except ValueError:
-            raise NotSignedIn(Sentence("What the server gave is too large to be a token."), _REMEDY) from None
+            raise SignInFailed(Sentence("What the server gave is too large to be a token."), _REMEDY) from None
 
-    async def _signed_in(self, known: Record | None, listener: Listener, open_page: Callable[[str], None]) -> Record:
-        memory = _remembered(known, listener.address, self._challenge)
+    async def _sign_in(
+        self, known: OAuthRecord | None, listener: CallbackListener, open_page: Callable[[str], None]
+    ) -> OAuthRecord:
+        memory = _known_tokens(known, listener.address, self._challenge)
         if self._identity.client_id:
-            memory.client = _agreed(self._identity, listener.address)
-        browser = self._browser(listener, open_page)
-        provider = self._provider = provider_of(self._place.url, memory, browser, self._identity.document)
+            memory.client = _registered_client(self._identity, listener.address)
+        browser = self._browser_redirect(listener, open_page)
+        provider = self._provider = make_oauth_provider(self._place.url, memory, browser, self._identity.document)
         before = memory.tokens
         try:
-            async with await new_client(self._place, self._log) as client:
-                await self._driven(provider, client)
+            async with await make_http_client(self._place, self._log) as client:
+                await self._run_flow(provider, client)
         except (AgentError, asyncio.CancelledError, TimeoutError):
             raise
         except Exception as error:  # noqa: BLE001 - a server may bring about anything, and it may hold what came
-            _explain(inner(error))
+            _raise_sign_in_error(first_error(error))
         tokens = memory.tokens if memory.tokens is not before else None
-        expires_at = expiry_of(tokens.model_dump()) if tokens is not None else None
-        record = record_of(self._place.url, provider, memory, expires_at) if tokens is not None else None
-        if record is None or not is_token(record.access_token):
-            raise NotSignedIn(Sentence("The server gave no token."), _REMEDY)
+        expires_at = expiry_time(tokens.model_dump()) if tokens is not None else None
+        record = make_record(self._place.url, provider, memory, expires_at) if tokens is not None else None
+        if record is None or not is_valid_token(record.access_token):
+            raise SignInFailed(Sentence("The server gave no token."), _REMEDY)
         return record
 
-    async def _driven(self, provider: "OAuthClientProvider", client: httpx2.AsyncClient) -> None:
-        request = _first_question(self._place.url)
+    async def _run_flow(self, provider: "OAuthClientProvider", client: httpx2.AsyncClient) -> None:
+        request = _initialize_request(self._place.url)
 
         async def answered(request: httpx2.Request) -> httpx2.Response:
             said = self._challenge
-            if said is not None and said.wants:
-                return _said(said, request)
-            response = await asked(client, request, whole=False)
+            if said is not None and said.header:
+                return _challenge_response(said, request)
+            response = await send_bounded(client, request, whole=False)
             # It may let anybody begin: the person wants to sign in all the same.
             is_refused = response.status_code in (401, 403)
-            return response if is_refused else _said(said or Challenge(401, ""), request)
+            return response if is_refused else _challenge_response(said or AuthChallenge(401, ""), request)
 
-        await driven(provider, request, client, answered)
+        await run_oauth_flow(provider, request, client, answered)
 
-    def _browser(self, listener: Listener, open_page: Callable[[str], None]) -> Browser:
+    def _browser_redirect(self, listener: CallbackListener, open_page: Callable[[str], None]) -> BrowserRedirect:
         async def opened(url: str) -> None:
-            if not may_be_opened(url, self._place.own):
+            if not may_open_url(url, self._place.private_hosts):
                 what = Sentence("The page for signing in has an address that is not opened.")
-                raise NotSignedIn(what, "Ask who runs the server: it must begin with https:// and be public.")
+                raise SignInFailed(what, "Ask who runs the server: it must begin with https:// and be public.")
             self._require_pkce()
-            self._choose_proof()
+            self._choose_client_auth()
             (state,) = parse_qs(urlsplit(url).query).get("state", [""])[-1:]
             listener.expect(state)
             open_page(url)
@@ -136,11 +146,11 @@ class SigningIn:
         async def answer() -> AuthorizationCodeResult:
             came = await listener.answer()
             if came.error:
-                word = came.error if _WORD.fullmatch(came.error) else "error"
-                raise NotSignedIn(Sentence("The sign-in was refused ({word}).", {"word": word}), _REMEDY)
+                word = came.error if _ERROR_CODE.fullmatch(came.error) else "error"
+                raise SignInFailed(Sentence("The sign-in was refused ({word}).", {"word": word}), _REMEDY)
             return AuthorizationCodeResult(code=came.code, state=came.state, iss=came.issuer)
 
-        return Browser(listener.address, opened, answer)
+        return BrowserRedirect(listener.address, opened, answer)
 
     def _require_pkce(self) -> None:
         """Without it whoever sees the answer of the browser could use it (RFC 7636)."""
@@ -148,9 +158,9 @@ class SigningIn:
         ways = metadata.code_challenge_methods_supported if metadata is not None else None
         if ways is not None and "S256" not in ways:
             what = Sentence("Who gives tokens for the server does not protect a sign-in (PKCE, S256).")
-            raise NotSignedIn(what, "Ask who runs the server.")
+            raise SignInFailed(what, "Ask who runs the server.")
 
-    def _choose_proof(self) -> None:
+    def _choose_client_auth(self) -> None:
         """How an agreed name is proved; only now it is known which ways there are."""
         context = self._provider.context if self._provider is not None else None
         if context is None or context.oauth_metadata is None or context.client_info is None:
@@ -160,9 +170,9 @@ class SigningIn:
             context.client_info.token_endpoint_auth_method = "client_secret_post"  # noqa: S105 - the name of a way
 
 
-def _remembered(known: Record | None, address: str, challenge: Challenge | None) -> Memory:
+def _known_tokens(known: OAuthRecord | None, address: str, challenge: AuthChallenge | None) -> MemoryTokenStorage:
     """Who we are there already, if the answer can come to the same address; and what we may do, if more is wanted."""
-    memory = Memory()
+    memory = MemoryTokenStorage()
     if known is None:
         return memory
     try:
@@ -172,11 +182,11 @@ def _remembered(known: Record | None, address: str, challenge: Challenge | None)
         if challenge is not None and challenge.is_step_up:
             memory.tokens = OAuthToken.model_validate(known.tokens)
     except ValidationError:
-        return Memory()
+        return MemoryTokenStorage()
     return memory
 
 
-def _agreed(identity: Identity, address: str) -> OAuthClientInformationFull:
+def _registered_client(identity: ClientIdentity, address: str) -> OAuthClientInformationFull:
     secret = identity.client_secret
     return OAuthClientInformationFull(
         client_id=identity.client_id or "",
@@ -187,7 +197,7 @@ def _agreed(identity: Identity, address: str) -> OAuthClientInformationFull:
     )
 
 
-def _port_of(known: Record | None) -> int:
+def _callback_port(known: OAuthRecord | None) -> int:
     """Where the last answer came to: whoever knows us knows us with that address."""
     try:
         addresses: list[str] = known.client.get("redirect_uris", []) if known else []
@@ -196,7 +206,7 @@ def _port_of(known: Record | None) -> int:
         return 0
 
 
-def _first_question(url: str) -> httpx2.Request:
+def _initialize_request(url: str) -> httpx2.Request:
     about = {"name": "desktop-agent", "version": "0.1.0"}
     asks = {"protocolVersion": LATEST_PROTOCOL_VERSION, "capabilities": {}, "clientInfo": about}
     headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": LATEST_PROTOCOL_VERSION}
@@ -205,24 +215,24 @@ def _first_question(url: str) -> httpx2.Request:
     )
 
 
-def _said(challenge: Challenge, request: httpx2.Request) -> httpx2.Response:
-    headers = {"www-authenticate": challenge.wants} if challenge.wants else {}
+def _challenge_response(challenge: AuthChallenge, request: httpx2.Request) -> httpx2.Response:
+    headers = {"www-authenticate": challenge.header} if challenge.header else {}
     return httpx2.Response(challenge.status, headers=headers, content=b"", request=request)
 
 
-def _explain(error: BaseException) -> NoReturn:
+def _raise_sign_in_error(error: BaseException) -> NoReturn:
     """Never in the words of the error: they may hold what the server gave."""
     if isinstance(error, AgentError):
         raise error
-    found = _ERROR.search(str(error)) if isinstance(error, OAuthTokenError | OAuthRegistrationError) else None
+    found = _ERROR_FIELD.search(str(error)) if isinstance(error, OAuthTokenError | OAuthRegistrationError) else None
     values = {"why": found.group(1) if found else type(error).__name__}
     if isinstance(error, OAuthRegistrationError):
         template = "The server knows no programs that it was not told of before ({why})."
-        raise NotSignedIn(Sentence(template, values), _REGISTER) from None
+        raise SignInFailed(Sentence(template, values), _REGISTER_REMEDY) from None
     if isinstance(error, OAuthTokenError):
-        raise NotSignedIn(Sentence("The server gave no token ({why}).", values), _REMEDY) from None
-    if isinstance(error, OAuthFlowError | ValidationError | Endless):
+        raise SignInFailed(Sentence("The server gave no token ({why}).", values), _REMEDY) from None
+    if isinstance(error, OAuthFlowError | ValidationError | TooManyRequests):
         template = "What the server says about signing in does not fit together ({why})."
-        raise NotSignedIn(Sentence(template, values), "Ask who runs it.") from None
+        raise SignInFailed(Sentence(template, values), "Ask who runs it.") from None
     template = "The server for signing in could not be reached ({why})."
-    raise NotSignedIn(Sentence(template, values), "Check the connection, then sign in again.") from None
+    raise SignInFailed(Sentence(template, values), "Check the connection, then sign in again.") from None

@@ -12,14 +12,14 @@ from typing import Any, cast
 import httpcore2
 import httpx2
 
-from desktop_agent.network.checked_backend import Resolver, system_addresses
+from desktop_agent.network.checked_backend import Resolver, resolve_host
 from desktop_agent.network.failures import PrivateHost
-from desktop_agent.network.public_addresses import is_public
-from desktop_agent.tools.mcp.web.hosts import host_of, is_private, is_secure, proxy_for
+from desktop_agent.network.public_addresses import is_public_address
+from desktop_agent.tools.mcp.web.hosts import host_of_url, is_private_host, is_secure, proxy_for
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed
 
 
-class Refused(ToolFailed):
+class RedirectRefused(ToolFailed):
     """The server wants us where we do not go."""
 
     default_remedy = "Correct its address with Edit, or ask who runs it."
@@ -28,9 +28,9 @@ class Refused(ToolFailed):
 class CheckedBackend(httpcore2.AsyncNetworkBackend):
     """Connects to an address only after looking at it, and to no other. `own` are hosts that may be private."""
 
-    def __init__(self, own: frozenset[str], resolve: Resolver = system_addresses) -> None:
+    def __init__(self, own: frozenset[str], resolve: Resolver = resolve_host) -> None:
         self._inner = cast("httpcore2.AsyncNetworkBackend", httpcore2.AnyIOBackend())
-        self._own = own
+        self._private_hosts = own
         self._resolve = resolve
 
     async def connect_tcp(
@@ -47,7 +47,7 @@ class CheckedBackend(httpcore2.AsyncNetworkBackend):
         except OSError as error:
             raise httpcore2.ConnectError(f"“{host}” is not known") from error
         for address in addresses:
-            if host.rstrip(".") not in self._own and not is_public(address):
+            if host.rstrip(".") not in self._private_hosts and not is_public_address(address):
                 raise PrivateHost(host, address)
         failure: Exception = httpcore2.ConnectError(f"no address of {host}")
         for address in addresses:
@@ -56,7 +56,7 @@ class CheckedBackend(httpcore2.AsyncNetworkBackend):
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 failure = error
             else:
-                return _Closing(stream)
+                return _ClosingStream(stream)
         raise failure
 
     async def connect_unix_socket(
@@ -73,7 +73,7 @@ class CheckedBackend(httpcore2.AsyncNetworkBackend):
         await self._inner.sleep(seconds)
 
 
-class _Closing(httpcore2.AsyncNetworkStream):
+class _ClosingStream(httpcore2.AsyncNetworkStream):
     """A handshake that is given up closes its connection, also after a cancel, where the library leaves it open."""
 
     def __init__(self, inner: httpcore2.AsyncNetworkStream) -> None:
@@ -105,7 +105,7 @@ class _Closing(httpcore2.AsyncNetworkStream):
         return self._inner.get_extra_info(info)
 
 
-class _Direct(httpx2.AsyncHTTPTransport):
+class _DirectTransport(httpx2.AsyncHTTPTransport):
     def __init__(self, context: ssl.SSLContext, backend: CheckedBackend) -> None:
         super().__init__(verify=context, trust_env=False)
         # The library makes its pool without asking by which way: this one is like it, but for the way.
@@ -115,20 +115,18 @@ class _Direct(httpx2.AsyncHTTPTransport):
 class CheckedTransport(httpx2.AsyncBaseTransport):
     """For the server at `url`, and for those that it names for signing in, where `roams`."""
 
-    def __init__(
-        self, url: str, own: frozenset[str], *, roams: bool = False, resolve: Resolver = system_addresses
-    ) -> None:
-        self._home = httpx2.URL(url)
-        self._own = own
+    def __init__(self, url: str, own: frozenset[str], *, roams: bool = False, resolve: Resolver = resolve_host) -> None:
+        self._server_url = httpx2.URL(url)
+        self._private_hosts = own
         self._roams = roams
         self._context = httpx2.create_ssl_context()
-        self._direct = _Direct(self._context, CheckedBackend(own, resolve))
+        self._direct = _DirectTransport(self._context, CheckedBackend(own, resolve))
         self._proxied: dict[str, httpx2.AsyncHTTPTransport] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Raises Refused, PrivateHost, and what the library raises."""
-        self._look_at(request)
-        return await self._way_to(request.url).handle_async_request(request)
+        self._check_request(request)
+        return await self._choose_transport(request.url).handle_async_request(request)
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -136,30 +134,30 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         for each in self._proxied.values():
             await each.aclose()
 
-    def _look_at(self, request: httpx2.Request) -> None:
-        url, host = request.url, host_of(str(request.url))
-        if self._is_home(url):
+    def _check_request(self, request: httpx2.Request) -> None:
+        url, host = request.url, host_of_url(str(request.url))
+        if self._is_own_server(url):
             return
         values = {"host": host or "?"}
         if not self._roams:
-            raise Refused(Sentence("The server leads to another one, “{host}”; that is not followed.", values))
+            raise RedirectRefused(Sentence("The server leads to another one, “{host}”; that is not followed.", values))
         if not is_secure(url.scheme, host) or url.userinfo:
-            raise Refused(Sentence("“{host}” cannot be reached without being overheard (https).", values))
+            raise RedirectRefused(Sentence("“{host}” cannot be reached without being overheard (https).", values))
         if request.headers.get("authorization", "").lower().startswith("bearer"):
-            raise Refused(Sentence("What “{host}” must not see was kept back.", values))
+            raise RedirectRefused(Sentence("What “{host}” must not see was kept back.", values))
 
-    def _is_home(self, url: httpx2.URL) -> bool:
-        home = self._home
+    def _is_own_server(self, url: httpx2.URL) -> bool:
+        home = self._server_url
         is_upgrade = home.scheme == "http" and url.scheme == "https" and home.port is None and url.port is None
         return url.host == home.host and (is_upgrade or (url.scheme, url.port) == (home.scheme, home.port))
 
-    def _way_to(self, url: httpx2.URL) -> httpx2.AsyncBaseTransport:
-        host = host_of(str(url))
+    def _choose_transport(self, url: httpx2.URL) -> httpx2.AsyncBaseTransport:
+        host = host_of_url(str(url))
         proxy = proxy_for(url.scheme, host)
         if proxy is None:
             return self._direct
         # The proxy finds the address of a name; one that stands in the URL itself is looked at here.
-        if host not in self._own and is_private(host):
+        if host not in self._private_hosts and is_private_host(host):
             raise PrivateHost(host, host)
         if proxy not in self._proxied:
             self._proxied[proxy] = httpx2.AsyncHTTPTransport(verify=self._context, trust_env=False, proxy=proxy)

@@ -3,24 +3,24 @@
 import ipaddress
 from urllib.parse import urlsplit
 
-from desktop_agent.network.public_addresses import is_own_name, is_public
-from desktop_agent.network.web_addresses import one_form
+from desktop_agent.network.public_addresses import is_local_name, is_public_address
+from desktop_agent.network.web_addresses import canonical_host
 from desktop_agent.vocabulary.endpoints import is_loopback
 
-LONGEST_ADDRESS = 8_000
+MAX_OPENED_URL_LENGTH = 8_000
 
 
-def own_hosts(url: str, allowed: frozenset[str] = frozenset()) -> frozenset[str]:
+def allowed_private_hosts(url: str, allowed: frozenset[str] = frozenset()) -> frozenset[str]:
     """Those that may have a private address: what the person entered as such, and what the settings allow.
 
     A server with a public name has none of them, unless it is allowed itself: nothing may lead from there into a
     private network.
     """
-    host = host_of(url)
-    return frozenset({*allowed, host}) if host and (is_private(host) or host in allowed) else frozenset()
+    host = host_of_url(url)
+    return frozenset({*allowed, host}) if host and (is_private_host(host) or host in allowed) else frozenset()
 
 
-def host_of(url: str) -> str:
+def host_of_url(url: str) -> str:
     """As it is connected to; empty for what has none."""
     try:
         return (urlsplit(url).hostname or "").rstrip(".")
@@ -28,18 +28,18 @@ def host_of(url: str) -> str:
         return ""
 
 
-def is_private(host: str) -> bool:
+def is_private_host(host: str) -> bool:
     """By its looks alone: a name of this machine or a private network, or an address that is not public."""
-    form = one_form(host)
-    if form is None or is_own_name(form):
+    form = canonical_host(host)
+    if form is None or is_local_name(form):
         return True
     try:
-        return not is_public(str(ipaddress.ip_address(form.partition("%")[0])))
+        return not is_public_address(str(ipaddress.ip_address(form.partition("%")[0])))
     except ValueError:
         return False
 
 
-def may_be_opened(url: str, own: frozenset[str]) -> bool:
+def may_open_url(url: str, own: frozenset[str]) -> bool:
     """Whether a page may be shown to the person: https, or http on this machine, and no private host but `own`."""
     try:
         parts = urlsplit(url)
@@ -47,10 +47,10 @@ def may_be_opened(url: str, own: frozenset[str]) -> bool:
         has_port = parts.port is None or parts.port > 0
     except ValueError:
         return False
-    host = host_of(url)
-    if not is_whole or not has_port or len(url) > LONGEST_ADDRESS or not url.isprintable() or " " in url:
+    host = host_of_url(url)
+    if not is_whole or not has_port or len(url) > MAX_OPENED_URL_LENGTH or not url.isprintable() or " " in url:
         return False
-    return is_secure(parts.scheme, host) and (host in own or not is_private(host))
+    return is_secure(parts.scheme, host) and (host in own or not is_private_host(host))
 
 
 def is_secure(scheme: str, host: str) -> bool:

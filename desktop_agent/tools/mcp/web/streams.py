@@ -16,105 +16,107 @@ if TYPE_CHECKING:
 
     from desktop_agent.network.checked_backend import Resolver
 
-LARGEST_ANSWER = 32_000_000
+MAX_RESPONSE_BYTES = 32_000_000
 """Bytes of one answer, or of one event of a stream."""
-LARGEST_METADATA = 500_000
+MAX_METADATA_BYTES = 500_000
 """Bytes of what is said about signing in."""
 # Seconds to connect and to send; and of silence in a stream, in which long calls are waited for.
-_CONNECT = 20.0
-_SILENCE = 900.0
-_UNKNOWN = 401
-_VISITED = "desktop-agent/visited"
+_CONNECT_TIMEOUT = 20.0
+_READ_TIMEOUT = 900.0
+_HTTP_UNAUTHORIZED = 401
+_VISITED_KEY = "desktop-agent/visited"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HttpTarget:
     """Where the server is. `own` are the hosts that may have a private address; `headers` go to it alone.
 
     `unknown` is called when it does not know us. `roams`: also the servers that it names for signing in are asked.
     """
 
     url: str
-    own: frozenset[str] = frozenset()
+    private_hosts: frozenset[str] = frozenset()
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    unknown: Callable[[], None] = lambda: None
-    roams: bool = False
+    on_unauthorized: Callable[[], None] = lambda: None
+    allows_other_servers: bool = False
     resolve: "Resolver | None" = None
 
 
 @asynccontextmanager
 async def http_streams(
-    place: Place, log: ServerLog, auth: "httpx2.Auth | None" = None
+    place: HttpTarget, log: ServerLog, auth: "httpx2.Auth | None" = None
 ) -> "AsyncGenerator[TransportStreams]":
     """Requests carry the headers, and go to no other host: redirects elsewhere are not followed."""
     from mcp.client.streamable_http import streamable_http_client
 
     # It writes what servers answered into the log: secrets, too.
     logging.getLogger("mcp.client.streamable_http").disabled = True
-    client = await new_client(place, log, auth)
-    limit = LARGEST_ANSWER
+    client = await make_http_client(place, log, auth)
+    limit = MAX_RESPONSE_BYTES
     async with client, streamable_http_client(place.url, http_client=client, max_sse_event_size=limit) as streams:
         yield streams
 
 
-async def new_client(place: Place, log: ServerLog, auth: "httpx2.Auth | None" = None) -> "httpx2.AsyncClient":
+async def make_http_client(
+    place: HttpTarget, log: ServerLog, auth: "httpx2.Auth | None" = None
+) -> "httpx2.AsyncClient":
     """For this server alone, or also for those that it names."""
     # In a thread: reading the certificates that the system trusts takes a tenth of a second.
-    return await asyncio.to_thread(_client, place, log, auth)
+    return await asyncio.to_thread(_build_client, place, log, auth)
 
 
-def _client(place: Place, log: ServerLog, auth: "httpx2.Auth | None") -> "httpx2.AsyncClient":
+def _build_client(place: HttpTarget, log: ServerLog, auth: "httpx2.Auth | None") -> "httpx2.AsyncClient":
     import httpx2
 
-    from desktop_agent.network.checked_backend import system_addresses
-    from desktop_agent.network.fetching import REDIRECTS
+    from desktop_agent.network.checked_backend import resolve_host
+    from desktop_agent.network.fetching import MAX_REDIRECTS
     from desktop_agent.tools.mcp.web.checked_transport import CheckedTransport
 
-    resolve = place.resolve or system_addresses
+    resolve = place.resolve or resolve_host
     # Packed answers could be bombs, and packing saves little here.
     return httpx2.AsyncClient(
         headers={**place.headers, "accept-encoding": "identity"},
-        timeout=httpx2.Timeout(_CONNECT, read=_SILENCE),
-        event_hooks={"response": [partial(_bounded, log), partial(_noted, log, place.unknown)]},
-        max_redirects=REDIRECTS,
-        transport=CheckedTransport(place.url, place.own, roams=place.roams, resolve=resolve),
+        timeout=httpx2.Timeout(_CONNECT_TIMEOUT, read=_READ_TIMEOUT),
+        event_hooks={"response": [partial(_bound_response, log), partial(_log_status, log, place.on_unauthorized)]},
+        max_redirects=MAX_REDIRECTS,
+        transport=CheckedTransport(place.url, place.private_hosts, roams=place.allows_other_servers, resolve=resolve),
         trust_env=False,
         auth=auth,
     )
 
 
-async def _noted(log: ServerLog, unknown: Callable[[], None], response: "httpx2.Response") -> None:
+async def _log_status(log: ServerLog, unknown: Callable[[], None], response: "httpx2.Response") -> None:
     # What a server has no method for it may refuse: that is how the protocols are told apart.
     if response.status_code >= 400:
         log.add(f"HTTP {response.status_code} {response.reason_phrase}", "error")
-    if response.status_code == _UNKNOWN:
+    if response.status_code == _HTTP_UNAUTHORIZED:
         unknown()
 
 
-async def _bounded(log: ServerLog, response: "httpx2.Response") -> None:
+async def _bound_response(log: ServerLog, response: "httpx2.Response") -> None:
     import httpx2
 
     if response.headers.get("content-encoding", "identity") != "identity":
         raise httpx2.DecodingError("the server packs its answer unasked", request=response.request)
-    from desktop_agent.tools.mcp.wire.answers import EventStream, WholeAnswer, failure_of, question_of
+    from desktop_agent.tools.mcp.wire.answers import BoundedBody, BoundedEventStream, failure_body, pending_request
 
     inner: Any = response.stream
     if "text/event-stream" not in response.request.headers.get("accept", ""):
-        response.stream = _bounded_stream(inner, LARGEST_METADATA)
+        response.stream = _bound_stream(inner, MAX_METADATA_BYTES)
         return
-    question = await question_of(response.request)
-    if _leads_back(response):
+    question = await pending_request(response.request)
+    if _is_redirect_loop(response):
         await inner.aclose()
         del response.headers["location"]
         response.headers["content-type"] = "application/json"
-        response.stream = httpx2.ByteStream(failure_of(question, "its address leads back to itself"))
+        response.stream = httpx2.ByteStream(failure_body(question, "its address leads back to itself"))
     elif response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-        response.stream = EventStream(inner, LARGEST_ANSWER, question, log.add_stray)
+        response.stream = BoundedEventStream(inner, MAX_RESPONSE_BYTES, question, log.add_stray_output)
     else:
-        response.stream = WholeAnswer(inner, LARGEST_ANSWER, question, response.status_code)
+        response.stream = BoundedBody(inner, MAX_RESPONSE_BYTES, question, response.status_code)
 
 
-def _leads_back(response: "httpx2.Response") -> bool:
+def _is_redirect_loop(response: "httpx2.Response") -> bool:
     """Whether a redirect leads where its question was sent already: the library would send it there again and again."""
     import httpx2
 
@@ -122,7 +124,7 @@ def _leads_back(response: "httpx2.Response") -> bool:
         return False
     request = response.request
     # Requests that follow redirects share what is noted beside the first.
-    visited: set[str] = request.extensions.setdefault(_VISITED, set())
+    visited: set[str] = request.extensions.setdefault(_VISITED_KEY, set())
     visited.add(str(request.url))
     try:
         return str(request.url.join(response.headers["location"]).copy_with(fragment=None)) in visited
@@ -130,7 +132,7 @@ def _leads_back(response: "httpx2.Response") -> bool:
         return False
 
 
-def _bounded_stream(inner: Any, most: int) -> "httpx2.AsyncByteStream":
+def _bound_stream(inner: Any, most: int) -> "httpx2.AsyncByteStream":
     import httpx2
 
     class Bounded(httpx2.AsyncByteStream):

@@ -20,54 +20,54 @@ MEMORY = 2_000_000_000
 """Bytes of address space."""
 
 SECONDS = 15
-LONGEST = 3_000_000
+MAX_ANSWER_LENGTH = 3_000_000
 """Characters of an answer."""
 
-FIRST = "<p><a href='//é'>x</a>"
+WARM_UP_PAGE = "<p><a href='//é'>x</a>"
 """A page whose reading imports everything: names of hosts that are not in ASCII need a module of their own."""
 
 _LONGEST_TITLE = 300
-_DEEPEST_CALLS = 5_000
+_RECURSION_LIMIT = 5_000
 # Beautiful Soup does without them. They take half of the start, to select by CSS and to guess what bytes mean.
-_UNUSED = ("soupsieve", "cchardet", "chardet", "charset_normalizer")
-_OUTSIDE = ("open", "socket.", "subprocess.", "pty.", "os.", "shutil.", "ctypes.")
+_BLOCKED_MODULES = ("soupsieve", "cchardet", "chardet", "charset_normalizer")
+_REFUSED_EVENTS = ("open", "socket.", "subprocess.", "pty.", "os.", "shutil.", "ctypes.")
 
 
-def _bound() -> None:
+def _limit_resources() -> None:
     limit_process(for_good=False, AS=MEMORY, CPU=SECONDS, FSIZE=0, CORE=0)
     # Whoever started this may be gone, and with them whoever would end it.
     if sys.platform != "win32":
         signal.alarm(3 * SECONDS)
 
 
-def _look(event: str, _arguments: tuple[Any, ...]) -> None:
+def _refuse_event(event: str, _arguments: tuple[Any, ...]) -> None:
     """An audit hook of Python, for systems on which nothing else refuses. Raises PermissionError."""
-    if event.startswith(_OUTSIDE) and event not in {"os.putenv", "os.unsetenv"}:
+    if event.startswith(_REFUSED_EVENTS) and event not in {"os.putenv", "os.unsetenv"}:
         raise PermissionError(event)
 
 
-def read(html: str, base: str) -> dict[str, Any]:
+def read_page(html: str, base: str) -> dict[str, Any]:
     """Title and text of a page, how many hidden characters were taken out, how many were not read because they are
     transparent, and whether the end is missing."""
-    from desktop_agent.tools.web.plain import plain
-    from desktop_agent.tools.web.reading.main_part import main_part
-    from desktop_agent.tools.web.reading.parsing import attribute, page_of
-    from desktop_agent.tools.web.reading.writing import markdown_of
+    from desktop_agent.tools.web.plain import strip_invisible
+    from desktop_agent.tools.web.reading.main_part import find_main_part
+    from desktop_agent.tools.web.reading.parsing import attribute, parse_page
+    from desktop_agent.tools.web.reading.writing import to_markdown
 
-    page, transparent = page_of(html)
+    page, transparent = parse_page(html)
     title = found.get_text() if (found := page.find("title")) else ""
     given = attribute(found, "href") if (found := page.find("base")) else ""
-    text, hidden = plain(markdown_of(main_part(page), _base(base, given)))
+    text, hidden = strip_invisible(to_markdown(find_main_part(page), _base_url(base, given)))
     return {
-        "title": plain(" ".join(title.split()))[0][:_LONGEST_TITLE],
-        "text": text[:LONGEST],
+        "title": strip_invisible(" ".join(title.split()))[0][:_LONGEST_TITLE],
+        "text": text[:MAX_ANSWER_LENGTH],
         "hidden": hidden,
         "transparent": transparent,
-        "cut": len(text) > LONGEST,
+        "cut": len(text) > MAX_ANSWER_LENGTH,
     }
 
 
-def _base(base: str, given: str) -> str:
+def _base_url(base: str, given: str) -> str:
     from urllib.parse import urljoin
 
     try:
@@ -79,20 +79,20 @@ def _base(base: str, given: str) -> str:
 
 def main() -> int:
     """One page, then the end."""
-    sys.setrecursionlimit(_DEEPEST_CALLS)
+    sys.setrecursionlimit(_RECURSION_LIMIT)
     # The tree lives until the end; looking through it for garbage again and again takes longer than making it.
     gc.disable()
     warnings.simplefilter("ignore")
-    for name in _UNUSED:
+    for name in _BLOCKED_MODULES:
         sys.modules[name] = None  # pyright: ignore[reportArgumentType]  an import of it fails
-    read(FIRST, "http://x/")
-    from desktop_agent.tools.confining.reckoning import close_in
+    read_page(WARM_UP_PAGE, "http://x/")
+    from desktop_agent.tools.confining.reckoning import confine_worker
 
-    _bound()
-    close_in()
-    sys.addaudithook(_look)
+    _limit_resources()
+    confine_worker()
+    sys.addaudithook(_refuse_event)
     wanted = json.loads(sys.stdin.buffer.read())
-    answer = json.dumps(read(wanted["html"], wanted["base"]))
+    answer = json.dumps(read_page(wanted["html"], wanted["base"]))
     sys.stdout.buffer.write(answer.encode())
     sys.stdout.buffer.flush()
     return 0

@@ -5,7 +5,7 @@ import re
 from bs4 import Tag
 from bs4.element import NavigableString
 
-from desktop_agent.tools.web.reading.parsing import BLOCKS, attribute, elements, words
+from desktop_agent.tools.web.reading.parsing import BLOCKS, attribute, child_elements, class_names
 
 BESIDE_CODE = frozenset(
     {
@@ -56,7 +56,7 @@ def _text(pre: Tag) -> str:
         for each in part.contents:
             if isinstance(each, NavigableString):
                 pieces.append(str(each))
-            elif not isinstance(each, Tag) or words(each) & BESIDE_CODE:
+            elif not isinstance(each, Tag) or class_names(each) & BESIDE_CODE:
                 continue
             elif each.name == "br":
                 pieces.append("\n")
@@ -71,11 +71,11 @@ def _text(pre: Tag) -> str:
 
 def _language(pre: Tag) -> str:
     """The code itself says it, or something around it."""
-    near: list[Tag] = [pre, *elements(pre), *pre.parents]
-    return next((name for each in near if (name := _named(each))), "")
+    near: list[Tag] = [pre, *child_elements(pre), *pre.parents]
+    return next((name for each in near if (name := _language_class(each))), "")
 
 
-def _named(element: Tag) -> str:
+def _language_class(element: Tag) -> str:
     found = _LANGUAGE.search(attribute(element, "class"))
     name = found[1].lower() if found else ""
     return name if name not in _NO_LANGUAGE and len(name) < 20 else ""

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
-_MOST_STYLES = 400_000
-_FAR = 500.0
+_MAX_STYLES = 400_000
+_OFF_SCREEN = 500.0
 """Pixels; whoever moves a text so far out of the page means it not to be seen."""
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _ESCAPE = re.compile(r"\\([0-9a-f]{1,6})\s?")
@@ -23,22 +23,22 @@ _NO_SCALE = re.compile(r"scale(?:3d|x|y)?\(\s*0(?:\.0*)?\s*[,)]")
 _CLEARED = re.compile(r"opacity\(\s*(?:0+(?:\.0\d*)?|\.0\d*)%?\s*\)")
 _ANIMATION = re.compile(r"@(?:-\w+-)?keyframes\s+([\w-]+)")
 _ANY_NAME = re.compile(r"[.#][\w-]+")
-_BARELY = 0.05
+_MIN_OPACITY = 0.05
 """An opacity up to which nobody reads."""
 _CLIPPED = re.compile(r"(?:inset\(\s*(?:100|[5-9]\d)(?:\.\d*)?%|circle\(\s*0|polygon\(\s*0)")
 
 Style = Mapping[str, str]
 
 
-class Hiding:
+class HiddenElements:
     """Of one page; `sheets` are the texts of its style sheets."""
 
     def __init__(self, sheets: Iterable[str] = ()) -> None:
-        text = _COMMENT.sub("", "\n".join(sheets)[:_MOST_STYLES].lower())
+        text = _COMMENT.sub("", "\n".join(sheets)[:_MAX_STYLES].lower())
         rules = tuple(_rules(text))
-        self._names = _names_of_rules(rules, hides, {"display", "visibility"})
+        self._names = _names_of_rules(rules, is_hidden, {"display", "visibility"})
         self._animations = frozenset(_ANIMATION.findall(text))
-        self._appearing = frozenset(_appearing(rules))
+        self._appearing = frozenset(_appearing_names(rules))
         self._transparent = _names_of_rules(rules, self._is_transparent, {"opacity"}) - self._appearing
 
     def hides(self, name: str, attributes: Mapping[str, str]) -> bool:
@@ -48,7 +48,7 @@ class Hiding:
             or "popover" in attributes
             or (name == "dialog" and "open" not in attributes)
             or attributes.get("aria-hidden", "").lower() == "true"
-            or ("style" in attributes and hides(style_of(attributes["style"])))
+            or ("style" in attributes and is_hidden(parse_style(attributes["style"])))
             or (bool(self._names) and not self._names.isdisjoint(_names_of(attributes)))
         )
 
@@ -59,20 +59,20 @@ class Hiding:
         own = "opacity" in attributes.get("style", "").lower() or "\\" in attributes.get("style", "")
         if not (own or self._transparent):
             return False
-        style, names = style_of(attributes.get("style", "")), _names_of(attributes)
+        style, names = parse_style(attributes.get("style", "")), _names_of(attributes)
         if self._is_transparent(style):
             return self._appearing.isdisjoint(names)
-        return not _appears(style) and not self._transparent.isdisjoint(names)
+        return not _becomes_visible(style) and not self._transparent.isdisjoint(names)
 
     def _is_transparent(self, style: Style) -> bool:
-        if _opacity(style) > _BARELY and _CLEARED.search(style.get("filter", "")) is None:
+        if _opacity(style) > _MIN_OPACITY and _CLEARED.search(style.get("filter", "")) is None:
             return False
         moved = f"{style.get('animation', '')} {style.get('animation-name', '')}"
         return self._animations.isdisjoint(re.split(r"[\s,]+", moved))
 
 
 @lru_cache(maxsize=256)
-def style_of(text: str) -> Style:
+def parse_style(text: str) -> Style:
     """Its properties, in lower case; of one that stands twice the one that holds."""
     found: dict[str, str] = {}
     important: set[str] = set()
@@ -88,12 +88,12 @@ def style_of(text: str) -> Style:
     return found
 
 
-def hides(style: Style) -> bool:
+def is_hidden(style: Style) -> bool:
     """Whether nothing is seen of what has this style."""
     return any(test(style) for test in _TESTS)
 
 
-def _is_off(style: Style) -> bool:
+def _is_not_displayed(style: Style) -> bool:
     return (
         style.get("display") == "none"
         or style.get("visibility") in {"hidden", "collapse"}
@@ -101,7 +101,7 @@ def _is_off(style: Style) -> bool:
     )
 
 
-def _is_clear(style: Style) -> bool:
+def _has_clear_text(style: Style) -> bool:
     ground = style.get("background-color") or style.get("background")
     color = style.get("color", "")
     return _CLEAR.fullmatch(color) is not None or bool(color and color == ground)
@@ -118,14 +118,14 @@ def _is_tiny(style: Style) -> bool:
     )
 
 
-def _is_moved_out(style: Style) -> bool:
+def _is_off_screen(style: Style) -> bool:
     moved = ["text-indent", "margin-left", "margin-top"]
     if style.get("position") in {"absolute", "fixed"}:
         moved += ["left", "right", "top", "bottom"]
-    return any(_number(style.get(each), 0.0) <= -_FAR for each in moved)
+    return any(_number(style.get(each), 0.0) <= -_OFF_SCREEN for each in moved)
 
 
-def _is_cut_off(style: Style) -> bool:
+def _is_clipped(style: Style) -> bool:
     sizes = ("width", "height", "max-width", "max-height")
     is_cut = any(style.get(each) in {"hidden", "clip"} for each in ("overflow", "overflow-x", "overflow-y"))
     is_empty = is_cut and any(_number(style.get(each)) <= 1 for each in sizes if not style.get(each, "").endswith("em"))
@@ -133,7 +133,13 @@ def _is_cut_off(style: Style) -> bool:
     return is_empty or is_clipped or re.sub(r"[\s,]|px", "", style.get("clip", "")) in {"rect(0000)", "rect(1111)"}
 
 
-_TESTS: tuple[Callable[[Style], bool], ...] = (_is_off, _is_clear, _is_tiny, _is_moved_out, _is_cut_off)
+_TESTS: tuple[Callable[[Style], bool], ...] = (
+    _is_not_displayed,
+    _has_clear_text,
+    _is_tiny,
+    _is_off_screen,
+    _is_clipped,
+)
 
 
 def _opacity(style: Style) -> float:
@@ -141,8 +147,8 @@ def _opacity(style: Style) -> float:
     return _number(value) / (100 if value.endswith("%") else 1)
 
 
-def _appears(style: Style) -> bool:
-    return "opacity" in style and _opacity(style) > _BARELY
+def _becomes_visible(style: Style) -> bool:
+    return "opacity" in style and _opacity(style) > _MIN_OPACITY
 
 
 def _number(value: str | None, otherwise: float = float("inf")) -> float:
@@ -163,7 +169,7 @@ def _names_of(attributes: Mapping[str, str]) -> set[str]:
 def _rules(sheets: str) -> Iterator[tuple[str, Style]]:
     """Selectors and styles. Rules within rules, as those for paper or for small screens, are left out."""
     for selectors, body in _PLAIN_RULE.findall(_outermost(sheets)):
-        yield selectors.rpartition(";")[2], style_of(body)
+        yield selectors.rpartition(";")[2], parse_style(body)
 
 
 def _names_of_rules(
@@ -180,10 +186,10 @@ def _names_of_rules(
     return frozenset(name for name, holds in found.items() if holds)
 
 
-def _appearing(rules: Iterable[tuple[str, Style]]) -> Iterator[str]:
+def _appearing_names(rules: Iterable[tuple[str, Style]]) -> Iterator[str]:
     """All in selectors for more than one name, which go before those for one, that let something be seen."""
     for selectors, style in rules:
-        if _appears(style):
+        if _becomes_visible(style):
             for each in selectors.split(","):
                 if not _ONE_NAME.fullmatch(each.strip()):
                     yield from _ANY_NAME.findall(each)

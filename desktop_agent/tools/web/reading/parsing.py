@@ -12,38 +12,38 @@ from bs4 import BeautifulSoup, Tag
 from bs4.builder import HTMLTreeBuilder
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from desktop_agent.tools.web.reading.hiding import Hiding
+from desktop_agent.tools.web.reading.hiding import HiddenElements
 
-DEEPEST = 120
-_LONGEST_ATTRIBUTE = 4_000
+MAX_DEPTH = 120
+_MAX_ATTRIBUTE_LENGTH = 4_000
 
 
-def names(text: str) -> frozenset[str]:
+def name_set(text: str) -> frozenset[str]:
     """Names and classes, as a set."""
     return frozenset(text.split())
 
 
-HEADINGS = names("h1 h2 h3 h4 h5 h6")
-BLOCKS = HEADINGS | names(
+HEADINGS = name_set("h1 h2 h3 h4 h5 h6")
+BLOCKS = HEADINGS | name_set(
     "address article aside blockquote body center dd details dialog dir div dl dt fieldset figcaption figure "
     "footer form header hgroup hr html legend li main menu nav ol p pre search section summary table "
     "tbody td tfoot th thead tr ul"
 )
 
-_UNREAD = names(
+_SKIPPED_ELEMENTS = name_set(
     "script style template svg canvas iframe object audio video select button textarea datalist frameset noframes "
     "noembed applet map"
 )
 
 
-def page_of(html: str) -> tuple[BeautifulSoup, int]:
+def parse_page(html: str) -> tuple[BeautifulSoup, int]:
     """Parse a page, leaving out what nobody would see or read; also, how many characters were transparent."""
     builder = _Builder(html)
     # Of a short text Beautiful Soup would ask whether it is an address; the builder has the page.
     return BeautifulSoup("\n", builder=builder, element_classes={Tag: _Element}), builder.transparent
 
 
-def words(element: Tag) -> frozenset[str]:
+def class_names(element: Tag) -> frozenset[str]:
     """Its classes and its id, in lower case."""
     attributes = element.attrs
     if "class" not in attributes and "id" not in attributes:
@@ -56,18 +56,18 @@ def attribute(element: Tag, name: str) -> str:
     return str(element.attrs.get(name, ""))
 
 
-def elements(element: Tag) -> Iterator[Tag]:
+def child_elements(element: Tag) -> Iterator[Tag]:
     """Directly in it."""
     return (each for each in element.contents if isinstance(each, Tag))
 
 
-def all_elements(element: Tag) -> Iterator[Tag]:
+def iter_elements(element: Tag) -> Iterator[Tag]:
     """It, and everything in it, in the order of the page."""
     yield element
     yield from (each for each in element.descendants if isinstance(each, Tag))
 
 
-def take_out(parent: Tag, gone: list[Tag]) -> None:
+def remove_children(parent: Tag, gone: list[Tag]) -> None:
     """Some of what is directly in an element, in time that grows with how many there are and no faster."""
     if not gone:
         return
@@ -103,7 +103,7 @@ class _Builder(HTMLTreeBuilder):
         soup: Any = self.soup
         # Held to the end: the nodes are the parser's own.
         parser = LexborHTMLParser(self._html)
-        hiding = Hiding(each.text() for each in parser.css("style"))
+        hiding = HiddenElements(each.text() for each in parser.css("style"))
         opened: list[tuple[LexborNode | None, str]] = []
         node = parser.root
         while True:
@@ -111,7 +111,7 @@ class _Builder(HTMLTreeBuilder):
                 if not opened:
                     return
                 node, name = opened.pop()
-                _end(soup, name)
+                _end_element(soup, name)
             after = node.next if opened else None
             if node.is_text_node:
                 soup.handle_data(node.text_content or "")
@@ -120,26 +120,26 @@ class _Builder(HTMLTreeBuilder):
                 after = node.first_child
             node = after
 
-    def _begun(self, node: LexborNode, depth: int, hiding: Hiding) -> str | None:
+    def _begun(self, node: LexborNode, depth: int, hiding: HiddenElements) -> str | None:
         """Begin an element: its name, empty where it lies too deep; None when nothing in it is read."""
         soup: Any = self.soup
         name = node.tag or ""
-        if not node.is_element_node or name in _UNREAD:
+        if not node.is_element_node or name in _SKIPPED_ELEMENTS:
             return None
-        attributes = {key: (value or "")[:_LONGEST_ATTRIBUTE] for key, value in node.attributes.items()}
+        attributes = {key: (value or "")[:_MAX_ATTRIBUTE_LENGTH] for key, value in node.attributes.items()}
         if hiding.hides(name, attributes):
             return None
         if hiding.makes_transparent(name, attributes):
             self.transparent += len(" ".join(node.text().split()))
             return None
-        if depth < DEEPEST:
+        if depth < MAX_DEPTH:
             soup.handle_starttag(name, None, None, attributes)
             return name
         soup.handle_data(" ")
         return ""
 
 
-def _end(soup: Any, name: str) -> None:
+def _end_element(soup: Any, name: str) -> None:
     if name:
         soup.handle_endtag(name)
     else:

@@ -9,21 +9,21 @@ from bs4.element import NavigableString
 
 from desktop_agent.tools.web.reading.code import code_span
 from desktop_agent.tools.web.reading.converter import MarkdownConverter
-from desktop_agent.tools.web.reading.parsing import attribute, words
+from desktop_agent.tools.web.reading.parsing import attribute, class_names
 
 SPACES = re.compile(r"[ \t\r\n\f]+")
 
 # Signatures in the documentation of Sphinx and rustdoc: code, though made of words and links.
 _SIGNATURES = frozenset({"sig", "code-header"})
 _TITLES = frozenset({"admonition-title", "admonitionblock-title", "callout-title", "alert-title"})
-_LONGEST_ADDRESS = 1_000
+_MAX_ADDRESS_LENGTH = 1_000
 
 
 # Also what would end the address, or the line that it stands in.
 _NOT_IN_ADDRESSES = re.compile(r"[\x00-\x20()<>\[\]\\\x7f-\xa0]")
 
 
-def unbracketed(text: str) -> str:
+def escape_brackets(text: str) -> str:
     """As words within brackets: brackets of its own that do not fit together are no brackets."""
     depth = 0
     for each in re.findall(r"(?<!\\)[\[\]]", text):
@@ -34,7 +34,7 @@ def unbracketed(text: str) -> str:
     return text if is_sound else re.sub(r"(?<!\\)([\[\]])", r"\\\1", text)
 
 
-def _as_browsers_read(href: str) -> str:
+def _normalize_href(href: str) -> str:
     """WHATWG URL: line ends and tabs are left out, and backslashes of a web address are slashes."""
     plain = re.sub(r"[\t\r\n]", "", href.strip())
     before, mark, after = plain.partition("?")
@@ -44,7 +44,7 @@ def _as_browsers_read(href: str) -> str:
 def _on_one_line(theirs: Callable[..., str]) -> Callable[..., str]:
     """Marks around words; none around words that are marked already, nor over the end of a line."""
 
-    def convert(self: "Pieces", el: Tag, text: str, parent_tags: set[str]) -> str:
+    def convert(self: "ElementConverter", el: Tag, text: str, parent_tags: set[str]) -> str:
         inner = text.strip()
         if not inner:
             return " " if text else ""
@@ -55,7 +55,7 @@ def _on_one_line(theirs: Callable[..., str]) -> Callable[..., str]:
     return convert
 
 
-class Pieces(MarkdownConverter):
+class ElementConverter(MarkdownConverter):
     """Any element that is not named here is written as the library does it."""
 
     def __init__(self, base: str) -> None:
@@ -75,11 +75,11 @@ class Pieces(MarkdownConverter):
     def address(self, href: str) -> str | None:
         """Where a link leads; None within the page itself, and out of the web."""
         try:
-            whole = urljoin(self._base, _as_browsers_read(href))
+            whole = urljoin(self._base, _normalize_href(href))
         except ValueError:
             return None
         is_web = whole.lower().startswith(("http://", "https://", "mailto:"))
-        if href.startswith("#") or not href or not is_web or len(whole) > _LONGEST_ADDRESS:
+        if href.startswith("#") or not href or not is_web or len(whole) > _MAX_ADDRESS_LENGTH:
             return None
         return _NOT_IN_ADDRESSES.sub(lambda each: f"%{ord(each[0]):02X}", whole)
 
@@ -110,7 +110,7 @@ class Pieces(MarkdownConverter):
     def convert_img(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         """Its description, if it has one."""
         del text, parent_tags
-        alt = unbracketed(SPACES.sub(" ", attribute(el, "alt")).strip())
+        alt = escape_brackets(SPACES.sub(" ", attribute(el, "alt")).strip())
         address = self.address(attribute(el, "src"))
         return f"![{alt}]({address})" if alt and address else alt
 
@@ -177,7 +177,7 @@ class Pieces(MarkdownConverter):
             return ""
         mark = "- "
         if el.parent and el.parent.name == "ol":
-            number = self._numbers.setdefault(id(el.parent), _first(el.parent))
+            number = self._numbers.setdefault(id(el.parent), _first_number(el.parent))
             self._numbers[id(el.parent)] = number + 1
             mark = f"{number}. "
         indent = "\n" + " " * len(mark)
@@ -185,11 +185,11 @@ class Pieces(MarkdownConverter):
 
 
 def _signature(element: Tag) -> str:
-    return code_span(element.get_text().rstrip("¶§# \n")) if words(element) & _SIGNATURES else ""
+    return code_span(element.get_text().rstrip("¶§# \n")) if class_names(element) & _SIGNATURES else ""
 
 
 def _title(element: Tag, text: str) -> str:
-    return _bold(text) if words(element) & _TITLES else text
+    return _bold(text) if class_names(element) & _TITLES else text
 
 
 def _bold(text: str) -> str:
@@ -197,6 +197,6 @@ def _bold(text: str) -> str:
     return f"**{line}**" if line and "\n" not in line and not line.startswith(("#", "**", "`")) else text
 
 
-def _first(ordered: Tag) -> int:
+def _first_number(ordered: Tag) -> int:
     start = attribute(ordered, "start")
     return int(start) if start.isdecimal() and len(start) < 10 else 1

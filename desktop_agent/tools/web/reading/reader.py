@@ -10,23 +10,23 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from desktop_agent.tools.in_thread import in_thread
-from desktop_agent.tools.processes.running import ProcessEnd, run_process
+from desktop_agent.tools.in_thread import run_in_thread
+from desktop_agent.tools.processes.running import ProcessResult, run_process
 from desktop_agent.tools.web.reading.child import SECONDS
 from desktop_agent.vocabulary.errors import ExtraMissing, Sentence, ToolFailed
 
-PATIENCE = 20.0
+READ_SECONDS = 20.0
 """Seconds; pages that people read take less than one."""
 
-_MOST = 40_000_000
+_MAX_OUTPUT = 40_000_000
 """Characters that the child may answer with; each of its own may be written as twelve."""
 
 # How the system ends who used up its time of the processor, and how the child's own clock does (setrlimit(2)).
 _OUT_OF_TIME = frozenset(-getattr(signal, name) for name in ("SIGXCPU", "SIGKILL", "SIGALRM") if hasattr(signal, name))
-_CHILD = Path(__file__).with_name("child.py")
+_PROCESS_FILE = Path(__file__).with_name("child.py")
 
 
-class Readable(BaseModel):
+class ReadPage(BaseModel):
     """A page as Markdown. `hidden` is how many unseen characters were taken out of it, `transparent` how many were not
     read because nobody sees them unless a script changes that; `cut`: its end is missing."""
 
@@ -37,38 +37,38 @@ class Readable(BaseModel):
     transparent: int = 0
 
 
-class _Wanted(BaseModel):
+class _ReadRequest(BaseModel):
     html: str
     base: str
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class WebPageReader:
     """Starts a process for each page; `command` starts it."""
 
     command: tuple[str, ...]
-    patience: float = PATIENCE
+    patience: float = READ_SECONDS
 
-    async def read(self, html: str, address: str) -> Readable:
+    async def read(self, html: str, address: str) -> ReadPage:
         """Raises ToolFailed for a page that takes too long or too much memory, and ExtraMissing."""
         if not all(find_spec(name) for name in ("selectolax", "bs4", "markdownify")):
             raise ExtraMissing.of("Reading pages of the web", "web")
-        wanted = await in_thread(lambda _sign: _Wanted(html=html, base=address).model_dump_json().encode())
+        wanted = await run_in_thread(lambda _sign: _ReadRequest(html=html, base=address).model_dump_json().encode())
         try:
             async with asyncio.timeout(self.patience):
                 end = await run_process(
-                    self.command, cwd=_CHILD.anchor, env=_environment(), stdin=wanted, output_limit=_MOST
+                    self.command, cwd=_PROCESS_FILE.anchor, env=_environment(), stdin=wanted, output_limit=_MAX_OUTPUT
                 )
         except TimeoutError:
             raise _too_slow(address, self.patience) from None
-        return await in_thread(lambda _sign: _answered(end, address))
+        return await run_in_thread(lambda _sign: _parse_answer(end, address))
 
 
-def own_reader() -> Reader:
+def default_reader() -> WebPageReader:
     """With the interpreter that runs this program. A frozen program is its own interpreter."""
     if getattr(sys, "frozen", False):
-        return Reader((sys.executable, "--child", "page"))
-    return Reader((sys.executable, "-I", "-B", "-X", "utf8", str(_CHILD)))
+        return WebPageReader((sys.executable, "--child", "page"))
+    return WebPageReader((sys.executable, "-I", "-B", "-X", "utf8", str(_PROCESS_FILE)))
 
 
 def _environment() -> dict[str, str]:
@@ -82,10 +82,10 @@ def _too_slow(address: str, seconds: float) -> ToolFailed:
     return ToolFailed(what, "Its HTML is built to be slow or very large; look for another page.")
 
 
-def _answered(end: ProcessEnd, address: str) -> Readable:
+def _parse_answer(end: ProcessResult, address: str) -> ReadPage:
     try:
         if end.exit_code == 0 and not end.truncated:
-            return Readable.model_validate_json(end.output)
+            return ReadPage.model_validate_json(end.output)
     except ValidationError:
         pass
     if end.exit_code in _OUT_OF_TIME:

@@ -6,57 +6,57 @@ from desktop_agent.tools.web.reading.code import BESIDE_CODE, code_block, code_s
 from desktop_agent.tools.web.reading.parsing import (
     BLOCKS,
     HEADINGS,
-    all_elements,
     attribute,
-    elements,
-    names,
-    take_out,
-    words,
+    child_elements,
+    class_names,
+    iter_elements,
+    name_set,
+    remove_children,
 )
-from desktop_agent.tools.web.reading.pieces import SPACES, Pieces, unbracketed
-from desktop_agent.tools.web.reading.tables import is_layout, rows_of, table_lines
+from desktop_agent.tools.web.reading.pieces import SPACES, ElementConverter, escape_brackets
+from desktop_agent.tools.web.reading.tables import is_layout, table_lines, table_rows
 
-_UNSAID = frozenset({"hideme", "example-header", "code-header-lang", "tooltip"})
+_SKIPPED_CLASSES = frozenset({"hideme", "example-header", "code-header-lang", "tooltip"})
 # What makers of documentation put behind a heading to be copied.
 _ANCHORS = frozenset({"¶", "§", "#", "🔗", "⚓", "Permalink", "Anchor", "Link to this heading"})
 # The blocks that the library knows; any other it takes for words within a line.
-_KNOWN_BLOCKS = HEADINGS | names(
+_KNOWN_BLOCKS = HEADINGS | name_set(
     "article blockquote dd div dl dt hr li ol p pre section summary table tbody td tfoot th thead tr ul"
 )
 _LISTS = frozenset({"ul", "ol"})
 
 
-def markdown_of(part: Tag, base: str) -> str:
+def to_markdown(part: Tag, base: str) -> str:
     """All of a part of a page; `base` is what its addresses are relative to. The tree is changed."""
     _prepare(part)
-    return _Writer(base).process_tag(part, set()).strip("\n") + "\n"
+    return _MarkdownWriter(base).process_tag(part, set()).strip("\n") + "\n"
 
 
 def _prepare(part: Tag) -> None:
-    for each in list(all_elements(part)):
+    for each in list(iter_elements(part)):
         if each.name in {"menu", "dir"}:
             each.name = "ul"
         elif each.name in BLOCKS and each.name not in _KNOWN_BLOCKS:
             each.name = "div"
         if each.name in _LISTS:
-            _put_into_items(each)
+            _nest_lists(each)
 
 
-def _put_into_items(around: Tag) -> None:
+def _nest_lists(around: Tag) -> None:
     """Not allowed, and written by many: a list that stands in another, beside the item that it belongs to."""
     item: Tag | None = None
     moved: list[tuple[Tag, Tag]] = []
-    for each in elements(around):
+    for each in child_elements(around):
         if item is not None and each.name in _LISTS:
             moved.append((item, each))
         else:
             item = each if each.name == "li" else None
-    take_out(around, [each for _, each in moved])
+    remove_children(around, [each for _, each in moved])
     for item, each in moved:
         item.append(each)
 
 
-class _Writer(Pieces):
+class _MarkdownWriter(ElementConverter):
     """Writes what is not made of the pieces in it, or not of them alone."""
 
     def __init__(self, base: str) -> None:
@@ -66,7 +66,7 @@ class _Writer(Pieces):
     def process_tag(self, node: Tag, parent_tags: set[str] | None = None) -> str:
         """Write one element."""
         around = parent_tags or set[str]()
-        if words(node) & _UNSAID:
+        if class_names(node) & _SKIPPED_CLASSES:
             return ""
         whole = self._whole.get(node.name)
         return whole(node, around) if whole else super().process_tag(node, around)
@@ -75,17 +75,19 @@ class _Writer(Pieces):
         text = super().process_tag(node, around | {"_inline"})
         if "_noformat" in around:
             return text
-        has_blocks = "_inline" not in around and any(each.name in BLOCKS for each in all_elements(node))
+        has_blocks = "_inline" not in around and any(each.name in BLOCKS for each in iter_elements(node))
         said = SPACES.sub(" ", text).strip()
         if not said or said in _ANCHORS:
             return " "
         address = self.address(attribute(node, "href"))
-        made = said if address is None else f"<{address}>" if said == address else f"[{unbracketed(said)}]({address})"
+        made = (
+            said if address is None else f"<{address}>" if said == address else f"[{escape_brackets(said)}]({address})"
+        )
         return f"\n\n{made}\n\n" if has_blocks else " " * text[:1].isspace() + made + " " * text[-1:].isspace()
 
     def _formula(self, node: Tag, around: set[str]) -> str:
         del around
-        for each in all_elements(node):
+        for each in iter_elements(node):
             if each.name == "annotation" and "tex" in attribute(each, "encoding"):
                 return f"${each.get_text().strip()}$"
         return f"${alt}$" if (alt := attribute(node, "alttext")) else node.get_text()
@@ -96,16 +98,16 @@ class _Writer(Pieces):
         return f"\n\n{code_block(node)}\n\n"
 
     def _table(self, node: Tag, around: set[str]) -> str:
-        rows = rows_of(node)
+        rows = table_rows(node)
         if is_layout(node, rows):
             # Where the tree was cut off, a table may have words and no cells.
-            cells = [cell for row in rows or [[node]] for cell in row if not words(cell) & BESIDE_CODE]
-            return "\n\n" + "\n\n".join(filter(None, (self._unboxed(cell, around) for cell in cells))) + "\n\n"
-        captions = [self._on_one_line(each, around) for each in elements(node) if each.name == "caption"]
+            cells = [cell for row in rows or [[node]] for cell in row if not class_names(cell) & BESIDE_CODE]
+            return "\n\n" + "\n\n".join(filter(None, (self._unwrap_box(cell, around) for cell in cells))) + "\n\n"
+        captions = [self._on_one_line(each, around) for each in child_elements(node) if each.name == "caption"]
         lines = table_lines(rows, lambda cell: self._on_one_line(cell, around).replace("|", "\\|"))
         return "\n\n" + "\n\n".join([*filter(None, captions), "\n".join(lines)]) + "\n\n" if lines else ""
 
-    def _unboxed(self, box: Tag, around: set[str]) -> str:
+    def _unwrap_box(self, box: Tag, around: set[str]) -> str:
         box.name = "div"
         return self.process_tag(box, around).strip("\n")
 

@@ -7,12 +7,12 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from desktop_agent.agent.budget import Budget
-from desktop_agent.agent.calls.left_over import LeftOver
-from desktop_agent.agent.calls.round import CallRound, RoundEnd
+from desktop_agent.agent.calls.left_over import RecoveredCalls
+from desktop_agent.agent.calls.round import BatchEnd, ToolBatch
 from desktop_agent.agent.conduct.mode_switch import ModeSwitch
-from desktop_agent.agent.surroundings import Surroundings
+from desktop_agent.agent.surroundings import RunContext
 from desktop_agent.permissions.approvals import ApprovalBroker
-from desktop_agent.permissions.standing import Standing
+from desktop_agent.permissions.standing import PermissionPolicy
 from desktop_agent.providers.scripted import ScriptedProvider
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
@@ -117,31 +117,31 @@ class Desk:
         tools: Sequence[AnyTool] = (),
         hooks: Hooks | None = None,
         limits: Limits | None = None,
-        standing: Standing | None = None,
+        standing: PermissionPolicy | None = None,
         mode: Mode | None = None,
         earlier: Sequence[Message] = (),
-        left: LeftOver | None = None,
+        left: RecoveredCalls | None = None,
         **more: Any,
     ) -> None:
         self.uses = uses
         self.answer = Message(role=Role.ASSISTANT, blocks=uses)
         self.memory = Memory(Message.user("go"), *earlier, self.answer)
         self.approvals = ApprovalBroker()
-        self.standing = standing or Standing(mode=mode)
+        self.standing = standing or PermissionPolicy(mode=mode)
         self.limits = limits or Limits()
         self.budget = Budget(self.limits)
-        self.around = Surroundings(
+        self.around = RunContext(
             open_provider=self._open,
             recorder=self.memory,
             tools=ToolRegistry(tools),
             approvals=self.approvals,
-            standing=self.standing,
+            permission_policy=self.standing,
             modes=ModeSwitch(self.standing),
             read_picture=self._picture,
             hooks=hooks or Hooks(),
             **more,
         )
-        self.round = CallRound(uses, self.around, self.budget, self.limits, left)
+        self.round = ToolBatch(uses, self.around, self.budget, self.limits, left)
 
     async def _open(self, _model: str) -> ScriptedProvider:
         return ScriptedProvider()
@@ -149,13 +149,13 @@ class Desk:
     async def _picture(self, _source: StoredSource) -> bytes:
         return b""
 
-    async def run(self) -> RoundEnd:
+    async def run(self) -> BatchEnd:
         running = asyncio.create_task(self.round.run())
         done, _ = await asyncio.wait({running}, timeout=PATIENCE)
         assert done, "the round did not end"
         return running.result()
 
-    def start(self) -> asyncio.Task[RoundEnd]:
+    def start(self) -> asyncio.Task[BatchEnd]:
         return asyncio.create_task(self.run())
 
     async def asked(self, count: int = 1) -> None:
@@ -199,10 +199,10 @@ class Stubborn:
     def __init__(self) -> None:
         self.reached = asyncio.Event()
         self.may_end = asyncio.Event()
-        self.begun: list[str] = []
+        self.has_begun: list[str] = []
 
     async def work(self, word: str, _call: RunningCall) -> str:
-        self.begun.append(word)
+        self.has_begun.append(word)
         self.reached.set()
         while not self.may_end.is_set():
             try:

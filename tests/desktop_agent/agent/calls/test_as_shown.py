@@ -157,7 +157,7 @@ async def test_allowing_a_tool_for_the_conversation_allows_what_waits_beside_it(
 
 
 async def test_a_preview_that_fails_or_hangs_or_is_none_does_not_hide_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("desktop_agent.agent.calls.judging.showing.LOOKING", 0.01)
+    monkeypatch.setattr("desktop_agent.agent.calls.judging.showing.TOOL_QUERY_TIMEOUT", 0.01)
 
     async def burst(_given: Words) -> Preview:
         raise SystemExit(3)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.engine.reopening import reopened
+from desktop_agent.engine.reopening import reopen_session
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.schemas import JsonSchema
 from desktop_agent.tools.tool import AnyTool, RunningCall, Tool
@@ -42,7 +42,7 @@ class Open(Stage):
         check_invariants(self.session.history, self.events)
         kept = self.session.history
         await self.session.close()
-        self.session = await reopened(self.shaky.store, self.session.record.id, self.session._setup)
+        self.session = await reopen_session(self.shaky.store, self.session.record.id, self.session._setup)
         assert self.session.history == kept
         await self.say("and then?")
         assert self.session.history[-1].text == "there"

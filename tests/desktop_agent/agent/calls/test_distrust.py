@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from pydantic import model_validator
 
-from desktop_agent.agent.calls.round import RoundEnd
+from desktop_agent.agent.calls.round import BatchEnd
 from desktop_agent.tools.decorator import tool as made_tool
-from desktop_agent.tools.file_keeper import FileKeeper
+from desktop_agent.tools.file_keeper import Checkpointer
 from desktop_agent.tools.tool import ModelSchema, RunningCall
 from desktop_agent.vocabulary.blocks import Image, Json, Outcome, Text, ToolUse
 from desktop_agent.vocabulary.conduct.limits import Limits
@@ -50,7 +50,7 @@ async def beside_a_good_one(bad: Any, **more: Any) -> Desk:
         *(call("1", "bad"), call("2", "good")),
         tools=[tool("bad", bad, reads=True, **more), tool("good", reads=True)],
     )
-    assert await desk.run() is RoundEnd.ANSWERED
+    assert await desk.run() is BatchEnd.ANSWERED
     assert desk.outcomes[1] is Outcome.SUCCEEDED
     return desk
 
@@ -94,12 +94,12 @@ async def test_whatever_any_part_of_it_raises_is_a_failed_call_at_most(kind: typ
     bad = replace(made, schema=ModelSchema(Burst)) if place == "checked" else replace(made, **{place: burst})
     desk = Desk(call("1", "bad"), call("2", "good"), tools=[bad, tool("good", reads=True)])
     desk.standing.add(Rule(effect=RuleEffect.ASK, tool="bad"))
-    object.__setattr__(desk.around, "files", FileKeeper(None, None, None, "c"))  # type: ignore[arg-type]
+    object.__setattr__(desk.around, "files", Checkpointer(None, None, None, "c"))  # type: ignore[arg-type]
     running = desk.start()
     await until(lambda: desk.approvals.open_approvals or running.done())
     if desk.approvals.open_approvals:
         desk.decide(AllowOnce())
-    assert await running is RoundEnd.ANSWERED
+    assert await running is BatchEnd.ANSWERED
     # What cannot be shown or told of a call makes it doubtful; here a person allows it all the same.
     outcome = Outcome.SUCCEEDED if place in {"preview", "subjects"} else Outcome.FAILED
     assert desk.outcomes == [outcome, Outcome.SUCCEEDED]
@@ -112,7 +112,7 @@ async def test_a_function_in_a_thread_that_ends_the_program_is_a_failed_call() -
         sys.exit(3)
 
     desk = Desk(ToolUse(id="1", name="leave"), tools=[leave])
-    assert await desk.run() is RoundEnd.ANSWERED
+    assert await desk.run() is BatchEnd.ANSWERED
     assert (desk.outcomes, "SystemExit" in desk.words[0]) == ([Outcome.FAILED], True)
 
 
@@ -200,14 +200,14 @@ async def test_one_that_never_ends_is_out_of_time() -> None:
 async def test_one_that_is_out_of_time_and_does_not_heed_it_is_left_behind(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("desktop_agent.agent.calls.scope._GRACE", 0.01)
+    monkeypatch.setattr("desktop_agent.agent.calls.scope._GRACE_SECONDS", 0.01)
     stubborn = Stubborn()
     desk = Desk(
         *(call("1", "act"), call("2", "good", "y")),
         tools=[tool("act", stubborn.work, timeout=0.01), tool("good")],
         mode=ACCEPT_EDITS_MODE,
     )
-    assert await desk.run() is RoundEnd.ANSWERED
+    assert await desk.run() is BatchEnd.ANSWERED
     assert desk.outcomes == [Outcome.TIMED_OUT, Outcome.SUCCEEDED]
     assert "left behind" in caplog.text
     stubborn.may_end.set()

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from desktop_agent.agent.calls.judging.doom_loop import DoomLoop
-from desktop_agent.permissions.standing import Standing
+from desktop_agent.agent.calls.judging.doom_loop import DoomLoopDetector
+from desktop_agent.permissions.standing import PermissionPolicy
 from desktop_agent.vocabulary.blocks import Outcome, ToolResult, ToolUse
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
 from desktop_agent.vocabulary.engine_events import ApprovalRequested, DoomLoopSuspected, ToolStarted
@@ -74,7 +74,7 @@ async def test_a_rule_that_allows_does_not_answer_it_and_the_reason_is_said() ->
     desk = Desk(
         call("3", "act"),
         tools=[tool("act")],
-        standing=Standing([allow]),
+        standing=PermissionPolicy([allow]),
         earlier=turn(call("1", "act"), call("2", "act")),
     )
     running = desk.start()
@@ -92,7 +92,7 @@ async def test_a_rule_that_allows_does_not_answer_it_and_the_reason_is_said() ->
 async def test_it_is_never_weaker_than_the_gate() -> None:
     deny = Rule(effect=RuleEffect.DENY, tool="look")
     uses = [call(str(number), "look") for number in range(3)]
-    desk = Desk(*uses, tools=[tool("look", reads=True)], standing=Standing([deny]))
+    desk = Desk(*uses, tools=[tool("look", reads=True)], standing=PermissionPolicy([deny]))
     await desk.run()
     assert desk.outcomes == [Outcome.DENIED] * 3
 
@@ -109,5 +109,5 @@ async def test_who_allows_it_for_the_conversation_is_not_asked_about_the_same_ca
 
 def test_one_and_true_are_other_arguments() -> None:
     one, true = (ToolUse(id="call", name="look", input={"a": value}) for value in (1, True))
-    row = DoomLoop([], ())
+    row = DoomLoopDetector([], ())
     assert [row.count(use) for use in (one, one, true, true)] == [1, 2, 1, 2]

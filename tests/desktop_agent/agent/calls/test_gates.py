@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, model_validator
 
-from desktop_agent.permissions.standing import NamePolicy, Standing
+from desktop_agent.permissions.standing import PermissionPolicy, ToolNamePolicy
 from desktop_agent.tools.schemas.json_schema import JsonSchema
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
 from desktop_agent.vocabulary.blocks import Json, Outcome, Text, ToolUse
@@ -39,7 +39,7 @@ def rule(effect: RuleEffect, name: str = "act", **more: Any) -> Rule:
 
 async def test_no_hook_hears_of_a_name_that_may_not_be_used_or_of_what_the_registry_refuses() -> None:
     hook = Hearing()
-    standing = Standing(names=NamePolicy(denied=frozenset({"secret"})))
+    standing = PermissionPolicy(names=ToolNamePolicy(denied=frozenset({"secret"})))
     uses = [
         call("1", "secret"),
         call("2", "none"),
@@ -61,7 +61,7 @@ async def test_no_hook_hears_of_a_name_that_may_not_be_used_or_of_what_the_regis
 
 async def test_hooks_come_before_rules_and_mode_and_never_overrule_them() -> None:
     hook = Hearing()
-    standing = Standing([rule(RuleEffect.DENY)])
+    standing = PermissionPolicy([rule(RuleEffect.DENY)])
     desk = Desk(call("1", "act"), tools=[tool("act")], hooks=Hooks(pre_tool_use=(hook,)), standing=standing)
     await desk.run()
     assert len(hook.heard) == 1
@@ -100,7 +100,7 @@ async def test_a_hook_that_denies_is_heard_by_the_model_and_the_rest_goes_on() -
 
 async def test_a_hook_that_asks_is_not_overruled_by_what_a_rule_allows_now_or_later() -> None:
     hook = Hearing(HookAsk("look at this"))
-    standing = Standing([rule(RuleEffect.ALLOW)])
+    standing = PermissionPolicy([rule(RuleEffect.ALLOW)])
     desk = Desk(call("1", "act"), tools=[tool("act")], hooks=Hooks(pre_tool_use=(hook,)), standing=standing)
     running = desk.start()
     await desk.asked()
@@ -266,7 +266,7 @@ class TestAsThingsAreNow:
 
     async def test_the_rule_that_let_a_call_run_is_noted_as_used(self) -> None:
         allow = rule(RuleEffect.ALLOW)
-        desk = Desk(call("1", "act"), tools=[tool("act")], standing=Standing([allow]))
+        desk = Desk(call("1", "act"), tools=[tool("act")], standing=PermissionPolicy([allow]))
         assert [each.last_used_at for each in desk.standing.rules] == [None]
         await desk.run()
         assert [each.last_used_at is not None for each in desk.standing.rules] == [True]
@@ -290,7 +290,7 @@ class TestArguments:
     async def test_what_a_tool_does_to_its_arguments_stays_with_the_tool(self) -> None:
         class Loose(BaseModel):
             word: str = ""
-            more: dict[str, Any] = {}
+            load_more: dict[str, Any] = {}
 
             @model_validator(mode="before")
             @classmethod
@@ -299,11 +299,11 @@ class TestArguments:
                 return data
 
         async def run(given: Loose, _call: RunningCall) -> tuple[Text, ...]:
-            given.more["word"] += "!"
-            return (Text(text=given.more["word"]),)
+            given.load_more["word"] += "!"
+            return (Text(text=given.load_more["word"]),)
 
         async def preview(given: Loose) -> None:
-            given.more.clear()
+            given.load_more.clear()
 
         act = Tool("act", "", ModelSchema(Loose), run, ToolClass.MUTATING, frozenset({Effect.WRITE}), preview)
         desk = Desk(call("1", "act", "word"), tools=[act])
@@ -377,7 +377,7 @@ class TestLarge:
 
         schema = JsonSchema({"type": "object"})
         look = Tool("look", "", schema, run, tool_class=ToolClass.READ_ONLY, timeout=30.0)
-        desk = Desk(self.USE, tools=[look], standing=Standing([rule(RuleEffect.ASK, "look")]))
+        desk = Desk(self.USE, tools=[look], standing=PermissionPolicy([rule(RuleEffect.ASK, "look")]))
         running = desk.start()
         await desk.asked()
         assert len(digests) == 1

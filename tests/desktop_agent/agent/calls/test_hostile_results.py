@@ -9,23 +9,23 @@ from typing import Any
 import pytest
 from pydantic import model_validator
 
-from desktop_agent.agent.calls.results import PICTURE_CHARACTERS, NoResult, taken
-from desktop_agent.agent.pictures import Pictures, with_pictures
+from desktop_agent.agent.calls.results import MAX_PICTURE_CHARACTERS, InvalidToolResult, validated_content
+from desktop_agent.agent.pictures import PictureSupport, prepare_pictures
 from desktop_agent.conversation.picture_fitting import PictureFitter
 from desktop_agent.faces.collecting import collect_response
 from desktop_agent.providers.connect import make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.storage.store import Store
-from desktop_agent.tools.answers import MOST_PARTS
+from desktop_agent.tools.answers import MAX_PARTS
 from desktop_agent.tools.decorator import tool as made_tool
-from desktop_agent.tools.file_keeper import FileKeeper
+from desktop_agent.tools.file_keeper import Checkpointer
 from desktop_agent.tools.tool import ModelSchema, RunningCall
 from desktop_agent.vocabulary.blocks import Image, Json, Outcome, Text, ToolResult
 from desktop_agent.vocabulary.endpoints import Dialect
 from desktop_agent.vocabulary.errors import ToolFailed, ToolInputInvalid
 from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSource
 from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.requests import ModelRequest, PictureLimits
+from desktop_agent.vocabulary.requests import ImageLimits, ModelRequest
 from tests.desktop_agent.agent.calls.rounds import Desk, Words, call, tool
 from tests.desktop_agent.providers.canon import recordings
 from tests.desktop_agent.providers.loopback import Loopback, Reply
@@ -174,7 +174,9 @@ async def test_every_server_takes_it(dialect: Dialect) -> None:
             result, answer, _ = await result_of(given)
             asked = Message(role=Role.ASSISTANT, blocks=answer.tool_uses[:1])
             history = (Message.user("go"), asked, Message.tool_results([result]))
-            messages, _ = await with_pictures(history, Pictures(_nothing, PictureFitter(), PictureLimits(), True))
+            messages, _ = await prepare_pictures(
+                history, PictureSupport(_nothing, PictureFitter(), ImageLimits(), True)
+            )
             response = await collect_response(provider.stream(ModelRequest("m", tuple(messages))))
             assert response.error is None
             assert json.loads(server.requests[-1].body)
@@ -188,13 +190,13 @@ async def _nothing(_: StoredSource) -> bytes:
 
 @pytest.mark.parametrize("kind", [tuple, list, Parts])
 async def test_of_a_million_parts_no_more_are_looked_at_than_are_kept(kind: type[Any]) -> None:
-    given = kind([Text(text="x")] * (MOST_PARTS - 1) + [Raising()] * 1_000_000)
-    parts = await taken(given, 400_000)
-    assert parts == (*[Text(text="x")] * (MOST_PARTS - 1), Text(text="[left out: 1,000,000 more parts]"))
+    given = kind([Text(text="x")] * (MAX_PARTS - 1) + [Raising()] * 1_000_000)
+    parts = await validated_content(given, 400_000)
+    assert parts == (*[Text(text="x")] * (MAX_PARTS - 1), Text(text="[left out: 1,000,000 more parts]"))
 
 
 async def test_what_no_characters_are_left_for_is_counted_with_what_is_never_looked_at() -> None:
-    parts = await taken([Text(text="xx"), *([object()] * 5_000)], 1)
+    parts = await validated_content([Text(text="xx"), *([object()] * 5_000)], 1)
     assert parts == (Text(text="x\n[cut: 2 characters in all]"), Text(text="[left out: 5,000 more parts]"))
 
 
@@ -205,21 +207,23 @@ async def test_a_function_that_answers_a_million_parts_is_cut_too() -> None:
         return [Text(text="first"), *(["x"] * 1_000_000)]
 
     made = await many.run(many.checked({}), RunningCall("1", lambda _: None))
-    assert len(made) == MOST_PARTS
-    assert await taken(made, 400_000) == made
+    assert len(made) == MAX_PARTS
+    assert await validated_content(made, 400_000) == made
     assert made[-1] == Text(text="[left out: 999,002 more parts]")
 
 
 async def test_a_picture_that_is_too_large_is_not_even_checked() -> None:
-    data = "x" * (PICTURE_CHARACTERS + 1)
-    parts = await taken([picture(source=Base64Source.model_construct(media_type="image/png", data=data))], 10)
+    data = "x" * (MAX_PICTURE_CHARACTERS + 1)
+    parts = await validated_content(
+        [picture(source=Base64Source.model_construct(media_type="image/png", data=data))], 10
+    )
     assert parts == (Text(text="[left out: a picture that is too large]"),)
 
 
 async def test_why_a_picture_cannot_be_used_is_said() -> None:
     source = Base64Source.model_construct(media_type="image/png", data="rubbish")
-    with pytest.raises(NoResult, match="picture is damaged"):
-        await taken([picture(source=source)], 10)
+    with pytest.raises(InvalidToolResult, match="picture is damaged"):
+        await validated_content([picture(source=source)], 10)
 
 
 LONG = "half \ud83c" + "x" * 1_000_000
@@ -258,7 +262,7 @@ async def complains(*_given: Any) -> Any:
 )
 async def test_what_a_tool_says_of_a_failure_is_cut_like_a_result(more: dict[str, Any]) -> None:
     desk = Desk(call("1", "bad"), tools=[replace(tool("bad", reads=True), **more)])
-    object.__setattr__(desk.around, "files", FileKeeper(None, None, None, "c"))  # type: ignore[arg-type]
+    object.__setattr__(desk.around, "files", Checkpointer(None, None, None, "c"))  # type: ignore[arg-type]
     await desk.run()
     assert desk.outcomes == [Outcome.FAILED]
     assert 400_000 <= len(desk.words[0]) < 400_100

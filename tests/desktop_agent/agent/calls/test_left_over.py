@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.agent.calls.left_over import LeftOver
-from desktop_agent.agent.calls.round import RoundEnd
-from desktop_agent.permissions.standing import Standing
+from desktop_agent.agent.calls.left_over import RecoveredCalls
+from desktop_agent.agent.calls.round import BatchEnd
+from desktop_agent.permissions.standing import PermissionPolicy
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult
 from desktop_agent.vocabulary.conduct.hooks import Hooks, PreToolUse
@@ -19,14 +19,14 @@ from tests.desktop_agent.agent.calls.rounds import Desk, call, tool
 DIGEST = call_digest("act", {"word": "x"})
 
 
-def decided(word: str, **more: Any) -> LeftOver:
+def decided(word: str, **more: Any) -> RecoveredCalls:
     given: dict[str, Any] = {"by": "person", "digest": DIGEST, **more}
-    return LeftOver(decided={"1": ApprovalResolved("a", "1", word, **given)})
+    return RecoveredCalls(decided={"1": ApprovalResolved("a", "1", word, **given)})
 
 
-def waiting(**more: Any) -> LeftOver:
+def waiting(**more: Any) -> RecoveredCalls:
     given: dict[str, Any] = {"digest": DIGEST, **more}
-    return LeftOver(waiting={"1": ApprovalRequested("a", "1", **given)})
+    return RecoveredCalls(waiting={"1": ApprovalRequested("a", "1", **given)})
 
 
 class Counted:
@@ -41,7 +41,7 @@ class Counted:
     async def hook(self, moment: PreToolUse) -> None:
         self.heard.append(moment.tool_use_id)
 
-    def desk(self, left: LeftOver, **more: Any) -> Desk:
+    def desk(self, left: RecoveredCalls, **more: Any) -> Desk:
         hooks = Hooks(pre_tool_use=(self.hook,))
         return Desk(call("1", "act"), tools=[tool("act", self.work)], left=left, hooks=hooks, **more)
 
@@ -49,8 +49,8 @@ class Counted:
 async def test_what_was_finished_keeps_its_result_and_is_not_told_again() -> None:
     counted = Counted()
     result = ToolResult(tool_use_id="1", content=(Text(text="done before"),))
-    desk = counted.desk(LeftOver(finished={"1": result}, started=frozenset({"1"})))
-    assert await desk.run() is RoundEnd.ANSWERED
+    desk = counted.desk(RecoveredCalls(finished={"1": result}, started=frozenset({"1"})))
+    assert await desk.run() is BatchEnd.ANSWERED
     assert desk.results == [result]
     assert desk.memory.events == []
     assert counted.ran == []
@@ -59,7 +59,7 @@ async def test_what_was_finished_keeps_its_result_and_is_not_told_again() -> Non
 @pytest.mark.parametrize("runs", [True, False])
 async def test_what_was_started_is_unknown_and_never_run_again(runs: bool) -> None:
     counted = Counted()
-    desk = counted.desk(LeftOver(started=frozenset({"1"}), decided=decided("allow_once").decided))
+    desk = counted.desk(RecoveredCalls(started=frozenset({"1"}), decided=decided("allow_once").decided))
     if runs:
         await desk.run()
     assert desk.outcomes == [Outcome.UNKNOWN]
@@ -98,7 +98,7 @@ async def test_an_allowance_for_another_digest_is_asked_again() -> None:
 
 async def test_a_rule_that_denies_by_now_goes_over_it() -> None:
     counted = Counted()
-    standing = Standing([Rule(effect=RuleEffect.DENY, tool="act")])
+    standing = PermissionPolicy([Rule(effect=RuleEffect.DENY, tool="act")])
     desk = counted.desk(decided("allow_once"), standing=standing)
     await desk.run()
     assert desk.outcomes == [Outcome.DENIED]
@@ -118,12 +118,12 @@ async def test_what_a_rule_had_allowed_is_judged_as_things_are_now() -> None:
 @pytest.mark.parametrize(
     ("word", "outcome", "end"),
     [
-        ("deny", Outcome.DENIED, RoundEnd.ANSWERED),
-        ("deny_and_stop", Outcome.DENIED, RoundEnd.STOPPED),
-        ("withdrawn", Outcome.CANCELLED, RoundEnd.ANSWERED),
+        ("deny", Outcome.DENIED, BatchEnd.ANSWERED),
+        ("deny_and_stop", Outcome.DENIED, BatchEnd.STOPPED),
+        ("withdrawn", Outcome.CANCELLED, BatchEnd.ANSWERED),
     ],
 )
-async def test_what_was_not_allowed_is_not(word: str, outcome: Outcome, end: RoundEnd) -> None:
+async def test_what_was_not_allowed_is_not(word: str, outcome: Outcome, end: BatchEnd) -> None:
     counted = Counted()
     desk = counted.desk(decided(word, message="no thanks"))
     assert await desk.run() is end
@@ -159,7 +159,7 @@ async def test_what_waited_and_would_be_another_call_now_is_asked_anew() -> None
 @pytest.mark.parametrize(("effect", "word"), [(RuleEffect.ALLOW, "allow_once"), (RuleEffect.DENY, "deny")])
 async def test_a_card_that_a_rule_answers_by_now_is_closed(effect: RuleEffect, word: str) -> None:
     counted = Counted()
-    desk = counted.desk(waiting(), standing=Standing([Rule(effect=effect, tool="act")]))
+    desk = counted.desk(waiting(), standing=PermissionPolicy([Rule(effect=effect, tool="act")]))
     await desk.run()
     (resolved,) = desk.memory.of(ApprovalResolved)
     assert (resolved.approval_id, resolved.decision, resolved.by) == ("a", word, "rule")
@@ -167,7 +167,7 @@ async def test_a_card_that_a_rule_answers_by_now_is_closed(effect: RuleEffect, w
 
 
 async def test_a_reason_to_ask_holds_over_the_restart() -> None:
-    standing = Standing([Rule(effect=RuleEffect.ALLOW, tool="act")])
+    standing = PermissionPolicy([Rule(effect=RuleEffect.ALLOW, tool="act")])
     desk = Counted().desk(waiting(reason="a hook wanted it"), standing=standing)
     running = desk.start()
     await desk.asked()
@@ -222,7 +222,7 @@ async def test_each_call_runs_once_however_often_the_process_dies() -> None:
             if event.type in of:
                 of[event.type][getattr(event, "tool_use_id", None) or event.id] = event
         started = frozenset(event.id for event in before if isinstance(event, ToolStarted))
-        left = LeftOver(
+        left = RecoveredCalls(
             finished={id_: event.result for id_, event in of["tool_finished"].items()},
             started=started,
             decided=of["approval_resolved"],
@@ -239,7 +239,7 @@ async def test_each_call_runs_once_however_often_the_process_dies() -> None:
 
 async def test_what_was_announced_is_not_announced_again_and_passes_all_gates() -> None:
     counted = Counted()
-    desk = counted.desk(LeftOver(announced=frozenset({"1"})))
+    desk = counted.desk(RecoveredCalls(announced=frozenset({"1"})))
     running = desk.start()
     await desk.asked()
     assert not desk.memory.of(ToolCallPending)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.agent.calls.round import RoundEnd
-from desktop_agent.agent.conduct.slots import PARALLEL_DELEGATES, PARALLEL_READS, Slots
+from desktop_agent.agent.calls.round import BatchEnd
+from desktop_agent.agent.conduct.slots import MAX_PARALLEL_DELEGATES, MAX_PARALLEL_READS, ToolSlots
 from desktop_agent.tools.tool import AnyTool, RunningCall
 from desktop_agent.vocabulary.blocks import Outcome, Text, ToolUse
 from desktop_agent.vocabulary.conduct.limits import Limits
@@ -44,7 +44,7 @@ class Watch:
 
 async def test_a_reading_call_runs_unasked() -> None:
     desk = Desk(call("1", "look", "sea"), tools=[tool("look", reads=True)])
-    assert await desk.run() is RoundEnd.ANSWERED
+    assert await desk.run() is BatchEnd.ANSWERED
     assert desk.results[0].content == (Text(text="sea"),)
     assert desk.memory.about("1") == ["tool_call_pending", "tool_started", "tool_finished"]
 
@@ -77,7 +77,7 @@ async def test_all_cards_appear_together_in_call_order_after_every_call_was_anno
     assert [event.tool_use_id for event in desk.memory.of(ApprovalRequested)] == ["0", "1", "2", "3", "4"]
     for _ in uses:
         desk.decide(AllowOnce())
-    assert await running is RoundEnd.ANSWERED
+    assert await running is BatchEnd.ANSWERED
 
 
 async def test_neighbours_that_read_run_together_and_what_changes_something_runs_alone() -> None:
@@ -101,7 +101,7 @@ async def test_at_most_twenty_read_at_once() -> None:
     watch = Watch()
     desk = Desk(*(call(str(n), "look", str(n)) for n in range(50)), tools=[tool("look", watch.work, reads=True)])
     await desk.run()
-    assert watch.most == PARALLEL_READS == 20
+    assert watch.most == MAX_PARALLEL_READS == 20
 
 
 async def test_a_tool_says_how_many_of_its_calls_may_run_at_once_and_holds_nobody_else_up() -> None:
@@ -150,7 +150,7 @@ async def test_a_decision_is_told_at_once_even_when_the_calls_turn_is_far_off() 
     await until(lambda: desk.finished("2"))
     assert [event.tool_use_id for event in desk.memory.of(ApprovalResolved)] == ["2"]
     desk.decide(AllowOnce())
-    assert await running is RoundEnd.ANSWERED
+    assert await running is BatchEnd.ANSWERED
     assert desk.outcomes == [Outcome.SUCCEEDED, Outcome.DENIED]
 
 
@@ -159,7 +159,7 @@ async def test_a_denial_reaches_the_model_with_the_persons_words_and_the_rest_go
     running = desk.start()
     await desk.asked()
     desk.decide(Deny(message="not on a Sunday"))
-    assert await running is RoundEnd.ANSWERED
+    assert await running is BatchEnd.ANSWERED
     assert desk.outcomes == [Outcome.DENIED, Outcome.SUCCEEDED]
     assert "not on a Sunday" in desk.words[0]
 
@@ -178,7 +178,7 @@ async def test_deny_and_stop_ends_the_round_and_what_runs_beside_it() -> None:
     await desk.asked(3)
     await until(lambda: desk.memory.of(ToolStarted))
     desk.decide(DenyAndStop(message="enough"))
-    assert await running is RoundEnd.STOPPED
+    assert await running is BatchEnd.STOPPED
     assert desk.outcomes == [Outcome.CANCELLED, Outcome.DENIED, Outcome.CANCELLED, Outcome.CANCELLED]
     assert not desk.approvals.open_approvals
 
@@ -189,7 +189,7 @@ async def test_bad_calls_are_failed_results_and_the_rest_runs() -> None:
         *(malformed, call("2", "nothing"), ToolUse(id="3", name="look", input={"word": 5}), call("4", "look")),
         tools=[tool("look", reads=True)],
     )
-    assert await desk.run() is RoundEnd.ANSWERED
+    assert await desk.run() is BatchEnd.ANSWERED
     assert desk.outcomes == [Outcome.FAILED, Outcome.FAILED, Outcome.FAILED, Outcome.SUCCEEDED]
     assert "look" in desk.words[1]
 
@@ -211,7 +211,7 @@ async def test_a_second_call_of_the_same_id_is_answered_for_itself_and_does_not_
 async def test_more_calls_than_one_answer_may_have_are_not_run_and_that_is_said_once() -> None:
     uses = [call(str(number), "look", str(number)) for number in range(5)]
     desk = Desk(*uses, tools=[tool("look", reads=True)], limits=Limits(calls_per_turn=3))
-    assert await desk.run() is RoundEnd.ANSWERED
+    assert await desk.run() is BatchEnd.ANSWERED
     assert desk.outcomes == [Outcome.SUCCEEDED] * 3 + [Outcome.LIMIT] * 2
     assert len(desk.memory.of(LimitReached)) == 1
     assert desk.memory.about("4") == ["tool_call_pending", "tool_finished"]
@@ -227,7 +227,7 @@ async def test_results_that_use_up_the_memory_of_a_run_let_nothing_more_start() 
     await desk.asked(4)
     for _ in range(4):
         desk.decide(AllowOnce())
-    assert await running is RoundEnd.ANSWERED
+    assert await running is BatchEnd.ANSWERED
     assert desk.outcomes == [Outcome.SUCCEEDED, Outcome.SUCCEEDED, Outcome.LIMIT, Outcome.LIMIT]
 
 
@@ -245,14 +245,14 @@ def test_the_time_of_a_person_is_not_the_time_of_the_run() -> None:
         running = desk.start()
         await desk.asked()
         await inside.wait()
-        stood = [desk.budget._since is None]
+        stood = [desk.budget._working_since is None]
         gate.set()
         await until(lambda: desk.finished("1"))
         await asyncio.sleep(0)
-        stood.append(desk.budget._since is None)
+        stood.append(desk.budget._working_since is None)
         desk.decide(AllowOnce())
         await running
-        return [*stood, desk.budget._since is None]
+        return [*stood, desk.budget._working_since is None]
 
     assert asyncio.run(scenario()) == [False, True, False]
 
@@ -276,7 +276,7 @@ class TestDelegates:
     @staticmethod
     def nesting(widths: tuple[int, ...], watch: Watch, **more: Any) -> AnyTool:
         """A tool whose calls each run a round of so many calls of itself, and three that read, level by level."""
-        slots = Slots()
+        slots = ToolSlots()
         desks: list[Desk] = []
 
         async def hand_on(word: str, running: RunningCall) -> str:
@@ -300,15 +300,15 @@ class TestDelegates:
         hand = self.nesting((4, 3, 2), watch)
         uses = [call(str(n), "hand", f"0.{n}") for n in range(30)]
         desk = Desk(*uses, tools=[hand])
-        assert await desk.run() is RoundEnd.ANSWERED
+        assert await desk.run() is BatchEnd.ANSWERED
         assert desk.words == ["7"] * 30
-        assert watch.most <= PARALLEL_READS
+        assert watch.most <= MAX_PARALLEL_READS
 
     async def test_one_at_a_time_is_counted_for_each_answer_so_that_a_child_does_not_wait_for_its_parent(self) -> None:
         watch = Watch()
         hand = self.nesting((2, 2, 2), watch, concurrency=1)
         desk = Desk(call("1", "hand", "0"), call("2", "hand", "0"), tools=[hand])
-        assert await desk.run() is RoundEnd.ANSWERED
+        assert await desk.run() is BatchEnd.ANSWERED
         assert desk.words == ["5", "5"]
 
     async def test_neighbours_that_hand_on_run_together_and_apart_from_those_that_read(self) -> None:
@@ -328,4 +328,4 @@ async def test_of_one_answer_only_so_many_calls_hand_work_on_at_once() -> None:
     desk = Desk(*(call(str(n), "hand", str(n)) for n in range(20)), tools=[hand])
     await desk.run()
     assert desk.outcomes == [Outcome.SUCCEEDED] * 20
-    assert watch.most == PARALLEL_DELEGATES
+    assert watch.most == MAX_PARALLEL_DELEGATES

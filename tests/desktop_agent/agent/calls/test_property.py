@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from desktop_agent.agent.calls.call import Kind
-from desktop_agent.agent.calls.round import RoundEnd
+from desktop_agent.agent.calls.call import CallKind
+from desktop_agent.agent.calls.round import BatchEnd
 from desktop_agent.permissions.gate import Allowed
 from desktop_agent.tools.tool import AnyTool, RunningCall
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
@@ -49,7 +49,7 @@ class Act:
 class World:
     """What the tools did, as they saw it, and who allowed what."""
 
-    begun: list[str] = field(default_factory=list)
+    has_begun: list[str] = field(default_factory=list)
     running: dict[str, AnyTool] = field(default_factory=dict)
     allowed: set[tuple[str, str]] = field(default_factory=set)
     asked_by_hook: set[str] = field(default_factory=set)
@@ -64,12 +64,12 @@ class World:
         id_, made = running.tool_use_id, self.tools[running.tool_use_id.partition("-")[0]]
         if self.is_stopped:
             self.faults.append(f"{id_} began after stop")
-        if id_ in self.begun:
+        if id_ in self.has_begun:
             self.faults.append(f"{id_} began twice")
-        self.begun.append(id_)
+        self.has_begun.append(id_)
         others = {other for other in self.running if not self.desk.finished(other)}
         for other in others:
-            if kind_of(self.running[other]) is not kind_of(made) or kind_of(made) is Kind.MUTATING:
+            if kind_of(self.running[other]) is not kind_of(made) or kind_of(made) is CallKind.MUTATING:
                 self.faults.append(f"{id_} runs beside {other}")
         same = [other for other in others if self.running[other].name == made.name]
         if made.concurrency is not None and len(same) >= made.concurrency:
@@ -123,10 +123,10 @@ class World:
                 await self.may_end.wait()
 
 
-def kind_of(made: AnyTool) -> Kind:
+def kind_of(made: AnyTool) -> CallKind:
     if made.tool_class == "mutating":
-        return Kind.MUTATING
-    return Kind.DELEGATING if Effect.DELEGATE in made.effects else Kind.READING
+        return CallKind.MUTATING
+    return CallKind.DELEGATING if Effect.DELEGATE in made.effects else CallKind.READING
 
 
 def tools_of(world: World) -> dict[str, AnyTool]:
@@ -227,7 +227,7 @@ async def live(names: list[tuple[str, str]], hooks: dict[int, str], acts: list[A
     results = desk.round.close(Outcome.CANCELLED)
     assert world.faults == []
     assert [result.tool_use_id for result in results] == [use.id for use in uses]
-    if running.result() is RoundEnd.STOPPED:
+    if running.result() is BatchEnd.STOPPED:
         assert any(act.what in ("stop", "deny and stop") for act in acts)
     look_at(desk, [use.id for use in uses])
     world.may_end.set()
@@ -266,7 +266,7 @@ ACTS = (
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("desktop_agent.agent.calls.scope._GRACE", 0.01)
+    monkeypatch.setattr("desktop_agent.agent.calls.scope._GRACE_SECONDS", 0.01)
 
 
 @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])

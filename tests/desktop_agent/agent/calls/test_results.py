@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from desktop_agent.storage.blobs import BlobFiles
-from desktop_agent.tools.file_keeper import FileKeeper
+from desktop_agent.tools.file_keeper import Checkpointer
 from desktop_agent.tools.tool import AnyTool, RunningCall
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.blocks import Json, Outcome, Text, ToolResult
@@ -119,7 +119,7 @@ class Folder:
         self.page = root / "work" / "page.txt"
         self.page.write_text("old")
         self.kept: list[Checkpoint] = []
-        self.keeper = FileKeeper(Workspace(root / "work"), BlobFiles(root / "data"), self.keep, "conversation")
+        self.file_keeper = Checkpointer(Workspace(root / "work"), BlobFiles(root / "data"), self.keep, "conversation")
         self.refuse = False
 
     async def keep(self, checkpoint: Checkpoint) -> None:
@@ -142,7 +142,9 @@ class Folder:
         return tool("write", write, **{"changes": changes, **more})
 
     def desk(self, word: str, **more: Any) -> Desk:
-        return Desk(call("1", "write", word), tools=[self.writing(**more)], mode=ACCEPT_EDITS_MODE, files=self.keeper)
+        return Desk(
+            call("1", "write", word), tools=[self.writing(**more)], mode=ACCEPT_EDITS_MODE, files=self.file_keeper
+        )
 
 
 @pytest.fixture
@@ -166,7 +168,7 @@ class TestFiles:
         (created,) = desk.memory.of(CheckpointCreated)
         assert created.paths == ("page.txt",)
         assert folder.kept[-1].message_id == desk.answer.id
-        await folder.keeper.restore(folder.kept[-1])
+        await folder.file_keeper.restore(folder.kept[-1])
         assert folder.page.read_text() == "old"
 
     async def test_a_call_whose_files_cannot_be_saved_does_not_run(self, folder: Folder) -> None:
@@ -208,7 +210,7 @@ class TestFiles:
         await running
         assert desk.outcomes == [Outcome.CANCELLED]
         assert folder.kept[-1].files[0].after is not None
-        await folder.keeper.restore(folder.kept[-1])
+        await folder.file_keeper.restore(folder.kept[-1])
         assert folder.page.read_text() == "old"
 
     async def test_a_call_that_is_refused_at_last_leaves_a_checkpoint_with_nothing_to_put_back(
@@ -221,7 +223,7 @@ class TestFiles:
         await desk.run()
         assert desk.outcomes == [Outcome.DENIED]
         assert folder.page.read_text() == "old"
-        restored = await folder.keeper.restore(folder.kept[-1])
+        restored = await folder.file_keeper.restore(folder.kept[-1])
         assert restored.restored == restored.conflicts == ()
         assert desk.memory.of(ToolFinished)
 
@@ -250,7 +252,7 @@ class TestFiles:
                     await gate.wait()
             folder.kept.append(checkpoint)
 
-        monkeypatch.setattr(folder.keeper, "_keep", deaf)
+        monkeypatch.setattr(folder.file_keeper, "_keep", deaf)
         desk = folder.desk("new")
         running = desk.start()
         await saving.wait()
@@ -272,7 +274,7 @@ class TestFiles:
             if len(kept) != 1:
                 raise LookupError("a secret")
 
-        monkeypatch.setattr(folder.keeper, "_keep", burst)
+        monkeypatch.setattr(folder.file_keeper, "_keep", burst)
         desk = folder.desk("new")
         await desk.run()
         assert desk.outcomes == [Outcome.SUCCEEDED]

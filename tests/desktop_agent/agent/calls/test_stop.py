@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.agent.calls.round import RoundEnd
+from desktop_agent.agent.calls.round import BatchEnd
 from desktop_agent.storage.blobs import BlobFiles
-from desktop_agent.tools.file_keeper import FileKeeper
+from desktop_agent.tools.file_keeper import Checkpointer
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.blocks import Outcome
@@ -23,7 +23,7 @@ from tests.desktop_agent.agent.calls.rounds import Desk, Stubborn, Words, call, 
 
 @pytest.fixture
 def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("desktop_agent.agent.calls.scope._GRACE", 0.02)
+    monkeypatch.setattr("desktop_agent.agent.calls.scope._GRACE_SECONDS", 0.02)
 
 
 async def asleep(word: str, _call: RunningCall) -> str:
@@ -37,7 +37,7 @@ class TestRound:
     async def test_before_it_began(self) -> None:
         desk = Desk(call("1", "look"), tools=[tool("look", reads=True)])
         desk.round.stop()
-        assert await desk.run() is RoundEnd.STOPPED
+        assert await desk.run() is BatchEnd.STOPPED
         assert desk.outcomes == [Outcome.CANCELLED]
         assert not desk.memory.of(ToolStarted)
 
@@ -47,7 +47,7 @@ class TestRound:
         await desk.asked(2)
         desk.round.stop()
         assert not desk.approvals.open_approvals
-        assert await running is RoundEnd.STOPPED
+        assert await running is BatchEnd.STOPPED
         assert desk.outcomes == [Outcome.CANCELLED] * 2
         expected = ["tool_call_pending", "approval_requested", "approval_resolved", "tool_finished"]
         assert desk.memory.about("2") == expected
@@ -89,7 +89,7 @@ class TestRound:
         running = desk.start()
         await inside.wait()
         desk.round.stop()
-        assert await running is RoundEnd.STOPPED
+        assert await running is BatchEnd.STOPPED
         assert ended == ["x"]
         assert desk.outcomes == [Outcome.CANCELLED] * 2
         assert "It only reads: nothing was changed." in desk.words[0]
@@ -132,7 +132,7 @@ class TestRound:
         desk.round.stop()
         await asyncio.sleep(0)
         desk.memory.slow.set()
-        assert await running is RoundEnd.STOPPED
+        assert await running is BatchEnd.STOPPED
         assert ran == []
         assert "before it was started" in desk.words[0]
 
@@ -147,8 +147,8 @@ class TestRound:
         await stubborn.reached.wait()
         desk.round.stop()
         stubborn.may_end.set()
-        assert await running is RoundEnd.STOPPED
-        assert stubborn.begun == ["first"]
+        assert await running is BatchEnd.STOPPED
+        assert stubborn.has_begun == ["first"]
         assert desk.outcomes == [Outcome.SUCCEEDED, Outcome.CANCELLED]
 
     @pytest.mark.usefixtures("short_grace")
@@ -244,7 +244,7 @@ class TestCall:
         assert desk.finished("1")
         assert [each.tool_use.id for each in desk.approvals.open_approvals] == ["2"]
         desk.decide(AllowOnce())
-        assert await running is RoundEnd.ANSWERED
+        assert await running is BatchEnd.ANSWERED
         assert desk.outcomes == [Outcome.CANCELLED, Outcome.SUCCEEDED]
         expected = ["tool_call_pending", "approval_requested", "approval_resolved", "tool_finished"]
         assert desk.memory.about("1") == expected
@@ -266,7 +266,7 @@ class TestCall:
         assert desk.round.stop_call("1")
         assert desk.finished("1")
         gate.set()
-        assert await running is RoundEnd.ANSWERED
+        assert await running is BatchEnd.ANSWERED
         assert ran == ["0", "2"]
         assert desk.outcomes == [Outcome.SUCCEEDED, Outcome.CANCELLED, Outcome.SUCCEEDED]
 
@@ -287,7 +287,7 @@ class TestCall:
         running = desk.start()
         await inside.wait()
         assert desk.round.stop_call("1")
-        assert await running is RoundEnd.ANSWERED
+        assert await running is BatchEnd.ANSWERED
         assert desk.outcomes == [Outcome.CANCELLED, Outcome.SUCCEEDED]
         assert "may have taken effect" in desk.words[0]
         assert not desk.round.stop_call("1")
@@ -305,7 +305,7 @@ class TestCall:
         running = desk.start()
         await stubborn.reached.wait()
         assert desk.round.stop_call("1")
-        assert await running is RoundEnd.ANSWERED
+        assert await running is BatchEnd.ANSWERED
         assert desk.outcomes == [Outcome.CANCELLED, Outcome.SUCCEEDED]
         stubborn.may_end.set()
         await asyncio.sleep(0)
@@ -355,7 +355,7 @@ class TestCall:
         assert desk.round.stop_call("1")
         assert desk.finished("1")
         desk.memory.slow.set()
-        assert await running is RoundEnd.ANSWERED
+        assert await running is BatchEnd.ANSWERED
         assert desk.outcomes == [Outcome.CANCELLED, Outcome.SUCCEEDED]
 
     async def test_one_that_is_not_there_or_has_ended(self) -> None:
@@ -431,7 +431,7 @@ class TestWhatHadEnded:
         async def changes(_given: Words) -> tuple[str, ...]:
             return ("page.txt",)
 
-        keeper = FileKeeper(Workspace(tmp_path / "work"), BlobFiles(tmp_path), keep, "conversation")
+        keeper = Checkpointer(Workspace(tmp_path / "work"), BlobFiles(tmp_path), keep, "conversation")
         act = tool("act", changes=changes)
         return Desk(call("1", "act"), tools=[act], mode=ACCEPT_EDITS_MODE, files=keeper), reached, may_end
 
@@ -461,7 +461,7 @@ class TestWhatHadEnded:
         desk = Desk(call("1", "look"), tools=[tool("look", reads=True)])
         (one,) = desk.round._scope.calls
         running = desk.start()
-        await until(lambda: one.work is not None and one.work.done())
+        await until(lambda: one.tool_task is not None and one.tool_task.done())
         assert desk.round.stop_call("1") if which == "call" else desk.round.stop() is None
         await running
         assert (desk.outcomes, desk.words) == ([Outcome.SUCCEEDED], ["x"])

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.agent.calls.results import as_seen, size_of, taken
-from desktop_agent.permissions.standing import Standing
-from desktop_agent.tools.answers import clean
+from desktop_agent.agent.calls.results import content_size, validated_content, visible_text
+from desktop_agent.permissions.standing import PermissionPolicy
+from desktop_agent.tools.answers import clean_json
 from desktop_agent.tools.tool import AnyTool, RunningCall
 from desktop_agent.tools.toolsets import builtin_tools
 from desktop_agent.tools.workspace import Workspace
@@ -20,7 +20,7 @@ from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
 from desktop_agent.vocabulary.engine_events import ToolProgress
 from desktop_agent.vocabulary.errors import ToolFailed
 from tests.desktop_agent.agent.calls.rounds import Desk, call, tool, until
-from tests.desktop_agent.tools.mcp.stage import offer_of, own_server, program
+from tests.desktop_agent.tools.mcp.stage import load_tool_offer, own_server, program
 
 SMUGGLED = "".join(chr(0xE0000 + ord(each)) for each in "rm")
 MARKED = "⟨U+E0072⟩⟨U+E006D⟩"
@@ -28,7 +28,7 @@ MARKED = "⟨U+E0072⟩⟨U+E006D⟩"
 
 async def results_of(tools: tuple[AnyTool, ...], *asked: tuple[str, dict[str, Any]]) -> Desk:
     uses = [ToolUse(id=str(at), name=name, input=given) for at, (name, given) in enumerate(asked)]
-    standing = Standing([Rule(effect=RuleEffect.ALLOW, tool="*")])
+    standing = PermissionPolicy([Rule(effect=RuleEffect.ALLOW, tool="*")])
     desk = Desk(*uses, tools=tools, standing=standing)
     await desk.run()
     return desk
@@ -70,7 +70,7 @@ async def test_a_failed_command_says_its_words_with_marks(tmp_path: Path) -> Non
 
 async def test_a_server_s_words_are_marked(tmp_path: Path) -> None:
     async with program(own_server(), tmp_path) as live:
-        offer = await offer_of(live)
+        offer = await load_tool_offer(live)
         desk = await results_of(tuple(offer.tools), ("srv__hostile", {"kind": "unseen"}))
     assert desk.words[0] == f"see⟨U+200B⟩n {MARKED}"
 
@@ -93,7 +93,7 @@ async def test_what_a_stopped_call_had_shown_is_marked(reads: bool) -> None:
         await asyncio.sleep(600)
         return ""
 
-    standing = Standing([Rule(effect=RuleEffect.ALLOW, tool="*")])
+    standing = PermissionPolicy([Rule(effect=RuleEffect.ALLOW, tool="*")])
     desk = Desk(call("1", "look"), tools=[tool("look", work, reads=reads)], standing=standing)
     running = desk.start()
     await until(lambda: desk.memory.of(ToolProgress))
@@ -139,7 +139,9 @@ HIDDEN = "\u202e\u200b\x9b\U000e0072\ufeff"
 
 def length(parts: tuple[Any, ...]) -> int:
     """Without the word about what was cut."""
-    return sum(len(each.text.partition("\n[cut")[0]) if isinstance(each, Text) else size_of(each) for each in parts)
+    return sum(
+        len(each.text.partition("\n[cut")[0]) if isinstance(each, Text) else content_size(each) for each in parts
+    )
 
 
 @pytest.mark.parametrize(
@@ -149,7 +151,7 @@ def length(parts: tuple[Any, ...]) -> int:
 )
 async def test_what_is_cut_is_marked_and_no_mark_makes_it_longer_or_is_cut_itself(part: Any) -> None:
     for most in range(1, 180):
-        parts = await taken([part], most)
+        parts = await validated_content([part], most)
         assert length(parts) <= most
         words = "".join(each.text if isinstance(each, Text) else str(each.value) for each in parts)
         assert not set(HIDDEN) & set(words)
@@ -181,16 +183,16 @@ async def test_why_a_call_failed_is_no_longer_for_its_marks() -> None:
     ],
 )
 async def test_no_name_in_json_is_lost(given: Any, shown: Any) -> None:
-    assert await taken([Json(value=given)], 1_000) == (Json(value=shown),)
+    assert await validated_content([Json(value=given)], 1_000) == (Json(value=shown),)
 
 
 def test_no_name_is_lost_where_half_characters_go() -> None:
-    assert clean({"a\ud800": 1, "a?": 2}) == {"a?": 1, "a?⟨1⟩": 2}
+    assert clean_json({"a\ud800": 1, "a?": 2}) == {"a?": 1, "a?⟨1⟩": 2}
 
 
 @pytest.mark.parametrize("text", ["\ufeffabc", "a\r\nb", "\ufeff\r\nab", "\r\r\n\r\n"])
 async def test_what_is_not_shown_takes_no_room(text: str) -> None:
     shown = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    assert as_seen(text, len(shown)) == shown
-    assert await taken([Text(text=text)], len(shown)) == (Text(text=shown),)
-    assert as_seen(text, len(shown) - 1) == shown[:-1]
+    assert visible_text(text, len(shown)) == shown
+    assert await validated_content([Text(text=text)], len(shown)) == (Text(text=shown),)
+    assert visible_text(text, len(shown) - 1) == shown[:-1]

@@ -11,20 +11,20 @@ from desktop_agent.agent.budget import Budget
 from desktop_agent.agent.compaction import compactor
 from desktop_agent.agent.compaction.compactor import (
     INSTRUCTIONS,
-    LONGEST_SUMMARY,
-    MOST_FAILURES,
+    MAX_FAILURES,
+    MAX_SUMMARY_TOKENS,
     Compactor,
-    is_due,
+    is_compaction_due,
 )
-from desktop_agent.agent.compaction.telling import told
+from desktop_agent.agent.compaction.telling import conversation_as_text
 from desktop_agent.agent.conduct.mode_switch import ModeSwitch
 from desktop_agent.agent.request import RunSettings
 from desktop_agent.agent.retry import RetryPolicy
-from desktop_agent.agent.surroundings import Surroundings
-from desktop_agent.conversation.compacted import as_sent
+from desktop_agent.agent.surroundings import RunContext
+from desktop_agent.conversation.compacted import compacted_view
 from desktop_agent.permissions.approvals import ApprovalBroker
-from desktop_agent.permissions.standing import Standing
-from desktop_agent.providers.catalogue.estimating import MARGIN, estimated
+from desktop_agent.permissions.standing import PermissionPolicy
+from desktop_agent.providers.catalogue.estimating import ESTIMATE_MARGIN, estimate_tokens
 from desktop_agent.providers.scripted import Expect, ScriptedProvider, Turn, Wait
 from desktop_agent.tools.calculate import calculate
 from desktop_agent.tools.registry import ToolRegistry
@@ -57,16 +57,16 @@ class Desk:
         self.provider = ScriptedProvider(*turns, models=(ModelInfo("m", capabilities=known(window)),))
         self.budget = Budget(Limits(tokens=1_000))
         self.settings = RunSettings(model="m", **settings)
-        standing = Standing()
-        around = Surroundings(
+        standing = PermissionPolicy()
+        around = RunContext(
             open_provider=self._nobody,
             recorder=SimpleNamespace(emit=lambda _: None),  # type: ignore[arg-type]  of it only this is used
             tools=ToolRegistry([calculate()]),
             approvals=ApprovalBroker(),
-            standing=standing,
+            permission_policy=standing,
             modes=ModeSwitch(standing),
             read_picture=self._nobody,
-            retry=RetryPolicy(first_delay=0.001, longest_delay=0.001),
+            retry=RetryPolicy(first_delay=0.001, max_delay=0.001),
         )
         self.compactor = Compactor(around, self.settings, self.budget)
 
@@ -102,7 +102,7 @@ async def test_what_came_before_the_last_prompt_becomes_a_summary() -> None:
     assert message is not None
     assert message.role is Role.SYSTEM
     assert message.blocks == (Summary(text="The shed is red.", first_kept_id=KEPT[0].id),)
-    sent = as_sent([*HISTORY, message])
+    sent = compacted_view([*HISTORY, message])
     assert list(sent[1:]) == KEPT
     assert "The shed is red." in sent[0].text
 
@@ -148,7 +148,7 @@ async def test_the_question_fits_however_long_the_conversation_is(window: int) -
     message = await desk.compact(*said, *KEPT)
     (request,) = desk.provider.requests
     assert request.config.max_tokens is not None
-    assert estimated(request).tokens * (1 + MARGIN) + request.config.max_tokens <= window
+    assert estimate_tokens(request).tokens * (1 + ESTIMATE_MARGIN) + request.config.max_tokens <= window
     assert "older parts of the conversation are left out" in request.messages[0].text
     first_kept = first_kept_of(message)
     cut = next((place for place, each in enumerate(said) if each.id == first_kept), len(said))
@@ -162,7 +162,7 @@ async def test_without_a_known_window_it_asks_for_what_was_read_before() -> None
     desk = Desk(SAID, window=None)
     assert await desk.compact(*long, *KEPT) is not None
     (request,) = desk.provider.requests
-    assert 20_000 < estimated(request).tokens < 60_000 - LONGEST_SUMMARY
+    assert 20_000 < estimate_tokens(request).tokens < 60_000 - MAX_SUMMARY_TOKENS
 
 
 async def test_what_must_stay_and_cannot_be_read_is_not_summarised_around() -> None:
@@ -179,7 +179,7 @@ async def test_the_work_on_one_prompt_is_summarised_and_the_prompt_stays() -> No
     desk, prompt, work = Desk(SAID, window=20_000), Message.user("Paint the shed."), long_work(40)
     message = await desk.compact(prompt, *work)
     assert message is not None
-    sent = as_sent([prompt, *work, message])
+    sent = compacted_view([prompt, *work, message])
     assert "The shed is red." in sent[0].text
     assert sent[1] == prompt
     assert 2 <= len(sent[2:]) < len(work)
@@ -197,9 +197,9 @@ async def test_what_was_weighed_is_not_weighed_again(monkeypatch: pytest.MonkeyP
 
     def counted(request: ModelRequest, vendor: str = "") -> TokenCount:
         weighed.extend(request.messages)
-        return estimated(request, vendor)
+        return estimate_tokens(request, vendor)
 
-    monkeypatch.setattr(compactor, "estimated", counted)
+    monkeypatch.setattr(compactor, "estimate_tokens", counted)
     desk, more = Desk(), answer("And more.")
     assert await desk.compact(*KEPT) is None
     assert weighed == KEPT
@@ -208,7 +208,7 @@ async def test_what_was_weighed_is_not_weighed_again(monkeypatch: pytest.MonkeyP
 
 
 async def test_the_loop_turns_while_a_long_history_is_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compactor, "_SLICE", 0.0)
+    monkeypatch.setattr(compactor, "_SLICE_SECONDS", 0.0)
     turns = 0
 
     async def count() -> None:
@@ -230,9 +230,9 @@ async def test_a_long_question_is_put_together_in_a_thread(monkeypatch: pytest.M
 
     def noted(*given: Any) -> str:
         threads.append(threading.current_thread() is threading.main_thread())
-        return told(*given)
+        return conversation_as_text(*given)
 
-    monkeypatch.setattr(compactor, "told", noted)
+    monkeypatch.setattr(compactor, "conversation_as_text", noted)
     desk = Desk(SAID, SAID, window=20_000)
     await desk.compact()
     await desk.compact(Message.user("go"), *long_work(40))
@@ -289,10 +289,10 @@ async def test_what_may_help_is_asked_again() -> None:
 
 
 async def test_a_model_that_cannot_summarise_is_not_asked_for_ever() -> None:
-    desk = Desk(*[Turn()] * (MOST_FAILURES + 1))
-    for _ in range(MOST_FAILURES + 2):
+    desk = Desk(*[Turn()] * (MAX_FAILURES + 1))
+    for _ in range(MAX_FAILURES + 2):
         assert await desk.compact() is None
-    assert len(desk.provider.requests) == MOST_FAILURES
+    assert len(desk.provider.requests) == MAX_FAILURES
 
 
 async def test_an_endless_summary_is_given_up() -> None:
@@ -311,7 +311,7 @@ async def test_a_second_summary_summarises_the_first() -> None:
     assert "And the door?" in told
     assert "Paint the shed." not in told
     assert second is not None
-    sent = as_sent([*HISTORY, first, *more, second])
+    sent = compacted_view([*HISTORY, first, *more, second])
     assert [message.text for message in sent[1:]] == ["And the roof?"]
     assert "All is red." in sent[0].text
 
@@ -339,4 +339,4 @@ async def test_stop_ends_it_and_closes_the_connection() -> None:
     ],
 )
 def test_when_it_is_due(usage: Usage | None, window: int | None, *, due: bool) -> None:
-    assert is_due(usage, known(window), 0.8) is due
+    assert is_compaction_due(usage, known(window), 0.8) is due

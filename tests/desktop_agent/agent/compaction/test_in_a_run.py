@@ -5,10 +5,10 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from desktop_agent.agent.compaction.compactor import INSTRUCTIONS
-from desktop_agent.conversation.compacted import INJECTED_BY
-from desktop_agent.conversation.repair import repaired
-from desktop_agent.conversation.spending import Spending
-from desktop_agent.providers.catalogue.estimating import estimated
+from desktop_agent.conversation.compacted import COMPACTION_AUTHOR
+from desktop_agent.conversation.repair import normalised_history
+from desktop_agent.conversation.spending import ConversationUsage
+from desktop_agent.providers.catalogue.estimating import estimate_tokens
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.vocabulary.blocks import Outcome, Summary
 from desktop_agent.vocabulary.engine_events import ContextCompacted, CostUpdated, Event, RunEnd
@@ -47,7 +47,7 @@ async def test_older_messages_are_summarised_and_the_work_goes_on(turns: tuple[T
     assert await desk.execute() is RunEnd.COMPLETED
     asked = desk.provider.requests[-1].messages
     assert "They greeted each other." in asked[0].text
-    assert asked[0].injected_by == INJECTED_BY
+    assert asked[0].injected_by == COMPACTION_AUTHOR
     assert asked[1].text == "go"
     assert not any(isinstance(block, Summary) for message in asked for block in message.blocks)
     (event,) = desk.memory.of(ContextCompacted)
@@ -75,20 +75,20 @@ async def test_a_long_run_on_one_prompt_goes_on_beyond_the_window() -> None:
     """The model's usage is what it was really given, and each time it fills up the work so far is summarised."""
 
     class Reader(ScriptedProvider):
-        rounds = 30
+        tool_batches = 30
 
         async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent]:
             self.requests.append(request)
-            read = estimated(request).tokens
+            read = estimate_tokens(request).tokens
             if read > WINDOW:
                 raise ContextLengthExceeded("too long")
             yield UsageUpdate(Usage(input_tokens=read, output_tokens=10))
             if request.config.system_prompt == INSTRUCTIONS:
                 yield ContentDelta("Looked around.")
                 yield MessageDelta(StopReason.END_TURN)
-            elif self.rounds:
-                self.rounds -= 1
-                yield call(str(self.rounds), "look", str(self.rounds))
+            elif self.tool_batches:
+                self.tool_batches -= 1
+                yield call(str(self.tool_batches), "look", str(self.tool_batches))
                 yield MessageDelta(StopReason.TOOL_USE)
             else:
                 yield ContentDelta("Done.")
@@ -103,7 +103,7 @@ async def test_a_long_run_on_one_prompt_goes_on_beyond_the_window() -> None:
     assert len(asked) == 31
     for request in asked:
         assert [each.text for each in request.messages if each.injected_by is None and each.role is Role.USER] == ["go"]
-        assert repaired(request.messages) == request.messages
+        assert normalised_history(request.messages) == request.messages
     assert [each.role for each in asked[-1].messages[:3]] == [Role.USER, Role.USER, Role.ASSISTANT]
     assert len(desk.memory.messages) == 62 + len(desk.memory.of(ContextCompacted))
 
@@ -113,7 +113,7 @@ async def test_a_summary_that_fails_is_in_what_was_spent() -> None:
     failed = Turn(UsageUpdate(Usage(input_tokens=90, cost=0.25)))
     last = Turn(ContentDelta("Done."), UsageUpdate(Usage(cost=1.0)))
     desk = desk_of(Turn(full, call("1", "look")), failed, last)
-    spending, emit = Spending(desk.memory.history), desk.memory.emit
+    spending, emit = ConversationUsage(desk.memory.history), desk.memory.emit
 
     def taken(event: Event) -> None:
         emit(event)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from desktop_agent.agent.conduct.mode_switch import ModeSwitch
 from desktop_agent.permissions.gate import strictness
-from desktop_agent.permissions.standing import Standing
+from desktop_agent.permissions.standing import PermissionPolicy
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.conduct.modes import (
     ACCEPT_EDITS_MODE,
@@ -16,7 +16,7 @@ from desktop_agent.vocabulary.conduct.modes import (
     DEFAULT_MODE,
     PLAN_MODE,
     Mode,
-    in_place_of,
+    fallback_mode,
 )
 from desktop_agent.vocabulary.conduct.rules import RuleEffect
 from desktop_agent.vocabulary.engine_events import EngineEvent, ModeChanged, ModeChangeRequested
@@ -33,7 +33,7 @@ def own(**values: object) -> Mode:
 
 
 async def strictnesses(mode: Mode) -> list[int]:
-    standing = Standing(mode=mode)
+    standing = PermissionPolicy(mode=mode)
     calls = [(tool, ToolUse(id="c", name=tool.name, input={"path": path})) for tool in TOOLS for path in PATHS]
     return [strictness(await standing.verdict(call, tool)) for tool, call in calls]
 
@@ -45,9 +45,9 @@ def test_in_place_of_a_mode_that_is_gone_no_more_happens_than_in_it_or_in_the_de
 ) -> None:
     async def check() -> None:
         gone = modes[at]
-        now, before, default = [await strictnesses(each) for each in (in_place_of(gone), gone, DEFAULT_MODE)]
+        now, before, default = [await strictnesses(each) for each in (fallback_mode(gone), gone, DEFAULT_MODE)]
         assert all(a >= max(b, c) for a, b, c in zip(now, before, default, strict=True))
-        assert in_place_of(in_place_of(gone)) == in_place_of(gone)
+        assert fallback_mode(fallback_mode(gone)) == fallback_mode(gone)
 
     asyncio.run(check())
 
@@ -62,19 +62,19 @@ def test_in_place_of_a_mode_that_is_gone_no_more_happens_than_in_it_or_in_the_de
     ],
 )
 def test_it_is_a_built_in_one_where_one_fits_and_else_itself_without_what_it_allowed(gone: Mode, now: Mode) -> None:
-    assert in_place_of(gone) == now
+    assert fallback_mode(gone) == now
 
 
 class Follower:
     def __init__(self, *modes: Mode) -> None:
         self.modes = (*BUILT_IN_MODES, *modes)
         self.told: list[EngineEvent] = []
-        self.standing = Standing()
+        self.standing = PermissionPolicy()
         self.switch = ModeSwitch(self.standing, lambda: self.modes, self.told.append)
 
     def now_are(self, *modes: Mode) -> Mode | None:
         self.modes = (*BUILT_IN_MODES, *modes)
-        return self.switch.follow()
+        return self.switch.refresh_modes()
 
 
 def test_a_new_one_can_be_chosen_at_once_and_one_that_is_gone_no_more() -> None:
@@ -130,12 +130,12 @@ def test_another_one_of_its_name_holds_only_when_it_is_chosen() -> None:
     desk.now_are()
     desk.now_are(own(rules=(ALLOWS,)))
     assert desk.standing.mode == own(rules=(DENIES,))
-    below = desk.switch.nested(Standing(mode=desk.standing.mode), lambda _: None)
+    below = desk.switch.nested(PermissionPolicy(mode=desk.standing.mode), lambda _: None)
     desk.now_are(own(rules=(ALLOWS,), mutating="accept_edits"))
     assert below.current == own(rules=(DENIES,))
     desk.switch.set_by_person("own")
     assert desk.standing.mode == own(rules=(ALLOWS,), mutating="accept_edits")
-    assert desk.switch.gone is None
+    assert desk.switch.removed_mode is None
     desk.now_are(own())
     assert desk.standing.mode == own()
 
@@ -143,12 +143,12 @@ def test_another_one_of_its_name_holds_only_when_it_is_chosen() -> None:
 def test_what_the_agent_asked_for_is_void_when_it_is_gone() -> None:
     desk = Follower(own(mutating="deny"))
     desk.switch.request_by_agent("own")
-    desk.switch.at_turn_edge()
+    desk.switch.at_turn_boundary()
     desk.now_are()
     assert desk.switch.requested is None
     assert [type(event) for event in desk.told] == [ModeChangeRequested, ModeChanged]
     assert desk.told[-1] == ModeChanged("default", "default", "person")
-    desk.switch.at_turn_edge()
+    desk.switch.at_turn_boundary()
     assert len(desk.told) == 2
 
 

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from desktop_agent.agent.conduct import guards as module
 from desktop_agent.agent.conduct.guards import GuardOutcome, Guards
-from desktop_agent.tools.foreign_code import read_only
+from desktop_agent.tools.foreign_code import read_only_copy
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.conduct.guards import (
     Guard,
@@ -303,7 +303,7 @@ async def test_however_long_the_history_is_a_guard_costs_what_was_added(monkeypa
 
     def counted(messages: list[Message]) -> list[Message]:
         copies.append(len(messages))
-        return read_only(messages)
+        return read_only_copy(messages)
 
     monkeypatch.setattr("desktop_agent.permissions.foreign_messages.read_only", counted)
     seen: list[int] = []
@@ -324,13 +324,13 @@ class Deaf:
     """A guard that ignores its cancellation until it is released."""
 
     def __init__(self) -> None:
-        self.begun = asyncio.Event()
+        self.has_begun = asyncio.Event()
         self.released = asyncio.Event()
         self.ended = asyncio.Event()
         self.cancelled = 0
 
     async def check(self, _moment: GuardMoment) -> GuardVerdict:
-        self.begun.set()
+        self.has_begun.set()
         while not self.released.is_set():
             try:
                 await self.released.wait()
@@ -346,7 +346,7 @@ class Deaf:
 
 
 async def test_a_guard_that_ignores_its_end_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "GRACE", 0.01)
+    monkeypatch.setattr(module, "CANCEL_GRACE", 0.01)
     deaf = Deaf()
     told: list[EngineEvent] = []
     guards = Guards((Guard("a", deaf.check, 1), Guard("b", always(GuardStop()), 1)), told.append, seconds=0.01)
@@ -358,12 +358,12 @@ async def test_a_guard_that_ignores_its_end_is_left_behind(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("obedient", [True, False])
 async def test_a_cancel_goes_through(monkeypatch: pytest.MonkeyPatch, obedient: bool) -> None:
-    monkeypatch.setattr(module, "GRACE", 0.01)
+    monkeypatch.setattr(module, "CANCEL_GRACE", 0.01)
     deaf = Deaf()
     cancelled: list[str] = []
 
     async def obey(_moment: GuardMoment) -> None:
-        deaf.begun.set()
+        deaf.has_begun.set()
         try:
             await asyncio.Event().wait()
         finally:
@@ -373,7 +373,7 @@ async def test_a_cancel_goes_through(monkeypatch: pytest.MonkeyPatch, obedient: 
     check: Callable[[GuardMoment], Awaitable[GuardVerdict | None]] = obey if obedient else deaf.check
     guards = Guards((Guard("a", check, 1),), told.append)
     consulting = asyncio.ensure_future(ask(guards))
-    await deaf.begun.wait()
+    await deaf.has_begun.wait()
     consulting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await consulting

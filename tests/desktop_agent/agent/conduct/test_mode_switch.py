@@ -11,8 +11,8 @@ from pydantic import BaseModel
 
 from desktop_agent.agent.conduct.change_mode import change_mode
 from desktop_agent.agent.conduct.mode_switch import ModeSwitch
-from desktop_agent.permissions.gate import Allowed, Ask, Refused
-from desktop_agent.permissions.standing import Standing
+from desktop_agent.permissions.gate import Allowed, Ask, Denied
+from desktop_agent.permissions.standing import PermissionPolicy
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
 from desktop_agent.vocabulary.blocks import Text, ToolUse
 from desktop_agent.vocabulary.conduct.modes import ACCEPT_EDITS_MODE, BUILT_IN_MODES, DEFAULT_MODE, PLAN_MODE, Mode
@@ -78,10 +78,10 @@ STANDING_RULES = st.lists(
     unique_by=lambda each: each.id,
 )
 NAMES = st.integers(0, 4)
-RANKS = {Refused: 0, Ask: 1, Allowed: 2}
+RANKS = {Denied: 0, Ask: 1, Allowed: 2}
 
 
-async def authority(standing: Standing) -> list[int]:
+async def authority(standing: PermissionPolicy) -> list[int]:
     """What may run under it, call by call: refused, asked about, or unasked."""
     return [
         RANKS[type(await standing.verdict(ToolUse(id="c", name=each.name, input={"path": path}), each, ()))]
@@ -106,7 +106,7 @@ class Switched(RuleBasedStateMachine):
         self.modes = [mode.model_copy(update={"name": f"m{number}"}) for number, mode in enumerate(modes)]
         self.rules = rules
         self.by_person = self.current = self.modes[0]
-        self.standing = Standing(rules, mode=self.current)
+        self.standing = PermissionPolicy(rules, mode=self.current)
         self.switch = ModeSwitch(self.standing, lambda: self.modes, self.told.append)
         self.asked: tuple[Mode, bool] | None = None
         self.changes = 0
@@ -154,7 +154,7 @@ class Switched(RuleBasedStateMachine):
 
     @rule()
     def a_turn_ends(self) -> None:
-        self.switch.at_turn_edge()
+        self.switch.at_turn_boundary()
         heard = self.heard()
         if self.asked is None:
             assert heard == []
@@ -182,7 +182,7 @@ class Switched(RuleBasedStateMachine):
         if self.current == self.by_person:
             return
         now = self.runner.run(authority(self.standing))
-        allowed = self.runner.run(authority(Standing(self.rules, mode=self.by_person)))
+        allowed = self.runner.run(authority(PermissionPolicy(self.rules, mode=self.by_person)))
         assert all(mine <= persons for mine, persons in zip(now, allowed, strict=True))
 
 
@@ -192,12 +192,12 @@ def test_the_person_s_change_holds_at_once_and_the_agent_s_only_later_and_only_n
 
 @pytest.mark.parametrize(("narrow", "wide"), list(combinations((PLAN_MODE, DEFAULT_MODE, ACCEPT_EDITS_MODE), 2)))
 def test_an_agent_may_narrow_but_not_widen(narrow: Mode, wide: Mode) -> None:
-    standing = Standing(mode=wide)
+    standing = PermissionPolicy(mode=wide)
     switch = ModeSwitch(standing)
     switch.request_by_agent(narrow.name)
-    switch.at_turn_edge()
+    switch.at_turn_boundary()
     assert standing.mode == wide
-    switch.at_turn_edge()
+    switch.at_turn_boundary()
     assert standing.mode == narrow
     with pytest.raises(ToolFailed, match="only the person"):
         switch.request_by_agent(wide.name)
@@ -211,7 +211,7 @@ def test_own_modes_with_rules_are_compared_by_what_the_rules_say() -> None:
     forged = Mode(
         name="forged", title="Forged", mutating="deny", rules=(rule_of("r", RuleEffect.ALLOW, "start", None),)
     )
-    switch = ModeSwitch(Standing(mode=strict), lambda: (strict, stricter, forged, *BUILT_IN_MODES))
+    switch = ModeSwitch(PermissionPolicy(mode=strict), lambda: (strict, stricter, forged, *BUILT_IN_MODES))
     for name in ("default", "plan", "forged"):
         with pytest.raises(ToolFailed, match="only the person"):
             switch.request_by_agent(name)
@@ -220,32 +220,32 @@ def test_own_modes_with_rules_are_compared_by_what_the_rules_say() -> None:
 
 def test_what_became_wider_meanwhile_is_not_applied() -> None:
     told: list[EngineEvent] = []
-    standing = Standing(mode=ACCEPT_EDITS_MODE)
+    standing = PermissionPolicy(mode=ACCEPT_EDITS_MODE)
     switch = ModeSwitch(standing, tell=told.append)
     switch.request_by_agent("default")
-    switch.at_turn_edge()
+    switch.at_turn_boundary()
     # Not through the switch: somebody who holds the standing narrows it.
     standing.set_mode(PLAN_MODE)
-    switch.at_turn_edge()
+    switch.at_turn_boundary()
     assert (standing.mode, switch.requested) == (PLAN_MODE, None)
     assert told[1:] == [ModeChanged("plan", "plan", "agent")]
 
 
 def test_a_newer_request_replaces_the_older() -> None:
     told: list[EngineEvent] = []
-    switch = ModeSwitch(Standing(mode=ACCEPT_EDITS_MODE), tell=told.append)
+    switch = ModeSwitch(PermissionPolicy(mode=ACCEPT_EDITS_MODE), tell=told.append)
     switch.request_by_agent("default")
-    switch.at_turn_edge()
+    switch.at_turn_boundary()
     switch.request_by_agent("plan")
-    switch.at_turn_edge()
+    switch.at_turn_boundary()
     assert switch.current == ACCEPT_EDITS_MODE
-    switch.at_turn_edge()
+    switch.at_turn_boundary()
     assert switch.current == PLAN_MODE
     assert [type(event) for event in told] == [ModeChangeRequested, ModeChangeRequested, ModeChanged]
 
 
 def test_unknown_names_are_refused() -> None:
-    switch = ModeSwitch(Standing())
+    switch = ModeSwitch(PermissionPolicy())
     with pytest.raises(WrongUse, match="no mode “fast”"):
         switch.set_by_person("fast")
     with pytest.raises(ToolFailed, match="no mode “fast”"):
@@ -253,11 +253,11 @@ def test_unknown_names_are_refused() -> None:
     with pytest.raises(ToolFailed, match="already"):
         switch.request_by_agent("default")
     with pytest.raises(WrongUse):
-        ModeSwitch(Standing(), lambda: (PLAN_MODE, PLAN_MODE))
+        ModeSwitch(PermissionPolicy(), lambda: (PLAN_MODE, PLAN_MODE))
 
 
 def test_the_mode_adds_to_the_instructions() -> None:
-    switch = ModeSwitch(Standing())
+    switch = ModeSwitch(PermissionPolicy())
     assert switch.addendum == ""
     switch.set_by_person("plan")
     assert switch.addendum == PLAN_MODE.addendum
@@ -271,7 +271,7 @@ async def call(switch: ModeSwitch, mode: str, *agent_path: str) -> str:
 
 
 async def test_the_tool_asks_and_applies_nothing() -> None:
-    switch = ModeSwitch(Standing(mode=ACCEPT_EDITS_MODE))
+    switch = ModeSwitch(PermissionPolicy(mode=ACCEPT_EDITS_MODE))
     assert "announced" in await call(switch, "plan")
     assert switch.current == ACCEPT_EDITS_MODE
     assert switch.requested is not None
@@ -279,17 +279,17 @@ async def test_the_tool_asks_and_applies_nothing() -> None:
 
 
 async def test_the_tool_says_why_it_cannot() -> None:
-    switch = ModeSwitch(Standing(mode=PLAN_MODE))
+    switch = ModeSwitch(PermissionPolicy(mode=PLAN_MODE))
     with pytest.raises(ToolFailed, match="only the person"):
         await call(switch, "accept-edits")
     with pytest.raises(ToolFailed, match="root agent"):
-        await call(ModeSwitch(Standing()), "plan", "researcher")
+        await call(ModeSwitch(PermissionPolicy()), "plan", "researcher")
     assert switch.requested is None
 
 
 @pytest.mark.parametrize("mode", BUILT_IN_MODES, ids=lambda mode: mode.name)
 async def test_the_tool_needs_no_approval_in_any_mode(mode: Mode) -> None:
-    made = change_mode(ModeSwitch(Standing(mode=mode)))
-    verdict = await Standing(mode=mode).verdict(ToolUse(id="c", name=made.name, input={"mode": "plan"}), made)
+    made = change_mode(ModeSwitch(PermissionPolicy(mode=mode)))
+    verdict = await PermissionPolicy(mode=mode).verdict(ToolUse(id="c", name=made.name, input={"mode": "plan"}), made)
     assert isinstance(verdict, Allowed)
     assert "accept-edits (Accept edits)" in made.description

@@ -61,7 +61,7 @@ class Policies(RuleBasedStateMachine):
         self.kept: tuple[PromptPolicy, ...] = ()
         self.model: dict[str, Installed] = {}
         self.count = 0
-        self.applied: tuple[PromptPolicy, ...] = ()
+        self.apply_to: tuple[PromptPolicy, ...] = ()
         self.went: dict[str, int] = {}
 
     def keep(self) -> None:
@@ -111,13 +111,13 @@ class Policies(RuleBasedStateMachine):
         ids = tuple(each.policy_id for each in expected)
         assert tuple(policy.id for policy in applied) == ids
         assert self.told.taken() == ([PolicyApplied("t", ids)] if ids else [])
-        self.applied = applied
+        self.apply_to = applied
         self.went = {each.policy_id: each.number for each in expected if each.scope == "next_turn"}
 
     @rule()
     def have_the_answer(self) -> None:
         """Of the newest turn; also a second time, and after what was applied was removed or replaced."""
-        self.policies.use_up(self.applied)
+        self.policies.mark_used(self.apply_to)
         numbers = {each.policy_id: each.number for each in self.model.values()}
         used_up = [policy_id for policy_id, number in self.went.items() if numbers.get(policy_id) == number]
         for policy_id in used_up:

@@ -24,7 +24,7 @@ class Steered(RuleBasedStateMachine):
         self.kept: tuple[QueuedMessage, ...] = ()
         self.model: list[tuple[str, str, When]] = []
         self.ever: list[str] = []
-        self.gone: list[str] = []
+        self.removed_mode: list[str] = []
 
     def keep(self) -> None:
         self.kept = self.queue.entries
@@ -76,12 +76,12 @@ class Steered(RuleBasedStateMachine):
         message_id, text, when = self.model.pop(self.pick(place))
         taken = self.queue.remove(message_id)
         assert (taken.id, taken.message.text, taken.when) == (message_id, text, when)
-        self.gone.append(message_id)
+        self.removed_mode.append(message_id)
 
-    @precondition(lambda self: self.gone)
+    @precondition(lambda self: self.removed_mode)
     @rule(place=PLACES)
     def reach_for_what_is_gone(self, place: int) -> None:
-        message_id = self.gone[place % len(self.gone)]
+        message_id = self.removed_mode[place % len(self.removed_mode)]
         with pytest.raises(WrongUse):
             self.queue.edit(message_id, [Text(text="x")])
         with pytest.raises(WrongUse):
@@ -97,12 +97,12 @@ class Steered(RuleBasedStateMachine):
             return
         assert message is not None
         assert (message.id, message.text) == self.model[0][:2]
-        self.gone.append(self.model.pop(0)[0])
+        self.removed_mode.append(self.model.pop(0)[0])
 
     @rule()
     def hand_back(self) -> None:
-        assert [(entry.id, entry.message.text, entry.when) for entry in self.queue.hand_back()] == self.model
-        self.gone += [entry[0] for entry in self.model]
+        assert [(entry.id, entry.message.text, entry.when) for entry in self.queue.take_all()] == self.model
+        self.removed_mode += [entry[0] for entry in self.model]
         self.model = []
 
     @invariant()
@@ -112,7 +112,7 @@ class Steered(RuleBasedStateMachine):
     @invariant()
     def each_message_is_in_one_place(self) -> None:
         waiting = [entry.id for entry in self.queue.entries]
-        assert sorted(waiting + self.gone) == sorted(self.ever)
+        assert sorted(waiting + self.removed_mode) == sorted(self.ever)
 
     @invariant()
     def every_change_was_told(self) -> None:
@@ -135,7 +135,7 @@ def test_a_queue_that_was_kept_goes_on_where_it_was() -> None:
 def test_what_changes_nothing_is_not_told() -> None:
     changes: list[int] = []
     queue = SteeringQueue(on_change=lambda: changes.append(1))
-    assert (queue.take_next(), queue.hand_back()) == (None, ())
+    assert (queue.take_next(), queue.take_all()) == (None, ())
     assert changes == []
 
 

@@ -1,6 +1,6 @@
 """What is said of the calls of a specialist that was broken off."""
 
-from desktop_agent.agent.specialists.calls_so_far import CallsSoFar
+from desktop_agent.agent.specialists.calls_so_far import CallSummary
 from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult
 from desktop_agent.vocabulary.engine_events import ToolCallPending, ToolFinished, ToolProgress, ToolStarted
 from desktop_agent.vocabulary.tool_calls import ToolClass
@@ -15,13 +15,13 @@ def finished(id_: str, outcome: Outcome, words: str = "") -> ToolFinished:
 
 
 def test_each_call_has_its_line_and_what_was_broken_off_its_words() -> None:
-    calls = CallsSoFar()
+    calls = CallSummary()
     assert str(calls) == "It had called no tool."
-    assert not calls.note(ToolProgress("a", "x"))
+    assert not calls.on_event(ToolProgress("a", "x"))
     events = [pending(each) for each in "abcd"]
     events += [ToolStarted("a", {}), finished("a", Outcome.SUCCEEDED, "secret of a"), ToolStarted("b", {})]
     events += [finished("c", Outcome.CANCELLED, "It was stopped.\ncreated x")]
-    assert all(calls.note(event) for event in events)
+    assert all(calls.on_event(event) for event in events)
     assert str(calls).splitlines() == [
         "Its calls until then:",
         "- write {}: done",
@@ -34,16 +34,16 @@ def test_each_call_has_its_line_and_what_was_broken_off_its_words() -> None:
 
 
 def test_it_stays_short() -> None:
-    calls = CallsSoFar()
+    calls = CallSummary()
     for number in range(100):
-        calls.note(pending(str(number), text="x" * 5_000))
-        calls.note(finished(str(number), Outcome.CANCELLED, "y" * 50))
+        calls.on_event(pending(str(number), text="x" * 5_000))
+        calls.on_event(finished(str(number), Outcome.CANCELLED, "y" * 50))
     said = str(calls)
     assert "- 60 earlier ones" in said
     assert len(said) < 20_000
 
 
 def test_an_end_of_a_call_that_was_not_told_of_is_passed_over() -> None:
-    calls = CallsSoFar()
-    assert not calls.note(finished("a", Outcome.SUCCEEDED))
-    assert not calls.note(ToolStarted("a", {}))
+    calls = CallSummary()
+    assert not calls.on_event(finished("a", Outcome.SUCCEEDED))
+    assert not calls.on_event(ToolStarted("a", {}))

@@ -376,11 +376,11 @@ class Slow:
     """The work of a tool that says when it began, and tidies up when it is cancelled."""
 
     def __init__(self) -> None:
-        self.begun = asyncio.Event()
+        self.has_begun = asyncio.Event()
         self.tidied = False
 
     async def work(self, word: str) -> str:
-        self.begun.set()
+        self.has_begun.set()
         try:
             await asyncio.Event().wait()
         finally:
@@ -403,7 +403,7 @@ async def test_stopping_its_call_ends_its_run_in_order_and_the_parent_goes_on() 
     slow = Slow()
     team = slow_team(slow, DONE)
     running = team.start()
-    await slow.begun.wait()
+    await slow.has_begun.wait()
     assert team.run.interrupt(StopTool("1"))
     assert await running is RunEnd.COMPLETED
     assert slow.tidied
@@ -417,7 +417,7 @@ async def test_stopping_a_call_of_its_own_lets_it_go_on() -> None:
     team = slow_team(slow, DONE)
     team.models["researcher"]._turns.append(Turn(ContentDelta("Then without.")))
     running = team.start()
-    await slow.begun.wait()
+    await slow.has_begun.wait()
     assert team.run.interrupt(StopTool("9"))
     assert await running is RunEnd.COMPLETED
     assert team.sub.outcomes == [Outcome.CANCELLED]
@@ -428,7 +428,7 @@ async def test_stop_ends_all_runs_once_and_every_call_has_its_result() -> None:
     slow = Slow()
     team = slow_team(slow)
     running = team.start()
-    await slow.begun.wait()
+    await slow.has_begun.wait()
     team.run.interrupt(StopTurn())
     assert await running is RunEnd.CANCELLED
     assert slow.tidied

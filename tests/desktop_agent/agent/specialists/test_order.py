@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
-from desktop_agent.agent.specialists.order import WorkOrder
+from desktop_agent.agent.specialists.order import SpecialistTurns
 
 
 class Site:
     """Workers that note who is at work when they begin, and work until they are let go."""
 
     def __init__(self) -> None:
-        self.order = WorkOrder()
+        self.order = SpecialistTurns()
         self.at_work: list[str] = []
         self.seen: dict[str, list[str]] = {}
         self.go: dict[str, asyncio.Event] = {}

@@ -8,7 +8,7 @@ from pydantic import SecretStr
 
 from desktop_agent.engine.mcp.servers import McpServers
 from desktop_agent.storage.secrets import SecretStore
-from desktop_agent.vocabulary.mcp.asking import Answerers
+from desktop_agent.vocabulary.mcp.asking import ServerRequestHandlers
 from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
 from tests.desktop_agent.tools.mcp.stage import own_server
 
@@ -34,18 +34,22 @@ class Stand:
     """The servers, what they told, and how the person changes the settings."""
 
     def __init__(
-        self, folder: Path, *servers: McpServer, people: Answerers | None = None, document: str | None = None
+        self,
+        folder: Path,
+        *servers: McpServer,
+        people: ServerRequestHandlers | None = None,
+        document: str | None = None,
     ) -> None:
         self.configured = servers
         self.secrets = Memory()
-        self.people = people or Answerers()
+        self.people = people or ServerRequestHandlers()
         self.servers = McpServers(lambda: self.configured, self.secrets, folder, lambda: self.people, document=document)
         self.states: list[str] = []
         self.servers.on_state(lambda server_id: self.states.append(self.servers.state(server_id, None).state))
 
     async def keep(self, servers: tuple[McpServer, ...]) -> None:
         self.configured = servers
-        self.servers.follow_settings()
+        self.servers.apply_settings()
 
     async def change(self, **fields: object) -> McpServer:
         """The first server, otherwise."""
@@ -56,7 +60,7 @@ class Stand:
 
 @asynccontextmanager
 async def stand(
-    folder: Path, *servers: McpServer, people: Answerers | None = None, document: str | None = None
+    folder: Path, *servers: McpServer, people: ServerRequestHandlers | None = None, document: str | None = None
 ) -> AsyncIterator[Stand]:
     made = Stand(folder, *servers, people=people, document=document)
     try:

@@ -11,12 +11,12 @@ from desktop_agent.tools.tool import RunningCall
 from desktop_agent.vocabulary.blocks import Image, Text
 from desktop_agent.vocabulary.errors import Overloaded, ToolFailed
 from desktop_agent.vocabulary.mcp.asking import (
-    Answerers,
     ElicitationAnswer,
     ElicitationRequest,
     SamplingAnswer,
     SamplingRequest,
-    Spent,
+    ServerRequestHandlers,
+    UsageListener,
 )
 from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
 from tests.desktop_agent.engine.mcp.stand import Stand, own, stand
@@ -110,7 +110,7 @@ async def test_pages_without_end_are_given_up(words, most, tmp_path):
 
 
 async def test_one_that_says_without_end_that_its_tools_are_others_is_asked_now_and_then(tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "_ASK_AGAIN", 3_600.0)
+    monkeypatch.setattr(running, "_FIRST_REFRESH_PAUSE", 3_600.0)
     async with stand(tmp_path, raw("floods")) as at:
         state = await at.servers.test("raw", None)
         assert (state.state, len(state.tools)) == ("running", 120)
@@ -133,7 +133,7 @@ async def test_content_of_an_unknown_kind_ends_neither_the_call_badly_nor_the_se
         assert at.servers.state("raw", None).state == "running"
         live = at.servers.server("raw", None)
         assert live is not None
-        assert live.starts == 1
+        assert live.start_count == 1
 
 
 async def test_who_answers_is_looked_for_at_each_question(tmp_path):
@@ -146,16 +146,16 @@ async def test_who_answers_is_looked_for_at_each_question(tmp_path):
         async def agree(request: ElicitationRequest) -> ElicitationAnswer:
             return ElicitationAnswer("accept", {"word": request.message})
 
-        at.people = Answerers(elicit=agree)
+        at.people = ServerRequestHandlers(elicit=agree)
         assert "accept" in str(await live.call("t0", {}))
-        assert live.starts == 1
+        assert live.start_count == 1
 
 
 async def test_a_model_that_fails_after_the_person_agreed_is_told_to_the_person_each_time(tmp_path):
-    async def busy(request: SamplingRequest, spent: Spent) -> SamplingAnswer:
+    async def busy(request: SamplingRequest, spent: UsageListener) -> SamplingAnswer:
         raise Overloaded("the model is busy")
 
-    async with stand(tmp_path, raw("samples"), people=Answerers(sample=busy)) as at:
+    async with stand(tmp_path, raw("samples"), people=ServerRequestHandlers(sample=busy)) as at:
         read: list[str] = []
         at.servers.on_failure(lambda sentence: read.append(str(sentence)))
         await at.servers.test("raw", None)
@@ -187,7 +187,7 @@ async def test_each_folder_has_a_server_of_its_own_which_is_told_that_folder_alo
 async def test_it_is_told_when_a_server_offers_other_prompts(tmp_path):
     async with stand(tmp_path, own("renews")) as at:
         heard: list[str] = []
-        at.servers.on_contents(heard.append)
+        at.servers.on_catalog_changed(heard.append)
         (contents,) = await at.servers.contents(None)
         assert [each.name for each in contents.prompts] == ["first"]
         assert heard == []
@@ -200,12 +200,12 @@ async def test_it_is_told_when_a_server_offers_other_prompts(tmp_path):
 
 
 async def test_a_server_that_says_it_without_end_is_heard_once_in_a_while(tmp_path, monkeypatch):
-    monkeypatch.setattr(told_of, "_TELL_EVERY", 3600.0)
+    monkeypatch.setattr(told_of, "_NOTIFY_INTERVAL", 3600.0)
     async with stand(tmp_path, raw("floods")) as at:
         heard: list[str] = []
-        at.servers.on_contents(heard.append)
+        at.servers.on_catalog_changed(heard.append)
         await at.servers.contents(None)
         await until(lambda: any("flooded" in line.text for line in at.servers.log("raw", None)))
         assert heard == ["raw"]
-        at.servers._rested("raw")
+        at.servers._on_interval_over("raw")
         assert heard == ["raw", "raw"]

@@ -6,7 +6,7 @@ import pytest
 from pydantic import SecretStr
 
 from desktop_agent.engine.mcp.servers import McpServers
-from desktop_agent.engine.mcp.sign_ins import SignIns
+from desktop_agent.engine.mcp.sign_ins import OAuthManager
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.vocabulary.errors import SecretsUnavailable, StorageFailed, ToolFailed, WrongUse
 from desktop_agent.vocabulary.mcp.servers import CLIENT_SECRET, StdioConnection
@@ -73,16 +73,16 @@ async def test_a_server_that_is_turned_off_while_the_keyring_is_asked_is_not_sta
         with pytest.raises(ToolFailed, match="was put away"):
             await call
         assert not mark.exists()
-        assert live.standing.state == "idle"
+        assert live.status.state == "idle"
 
 
 async def test_it_is_known_which_values_are_held(tmp_path):
     async with stand(tmp_path, with_secrets("TOKEN", "OTHER")) as here:
-        assert await here.servers.held_names("own") == frozenset()
+        assert await here.servers.stored_secret_names("own") == frozenset()
         await here.secrets.set("mcp/own/OTHER", SecretStr("value"))
         await here.secrets.set("mcp/own/ELSE", SecretStr("value"))
-        assert await here.servers.held_names("own") == {"OTHER"}
-        assert await here.servers.held_names("nobody") == frozenset()
+        assert await here.servers.stored_secret_names("own") == {"OTHER"}
+        assert await here.servers.stored_secret_names("nobody") == frozenset()
 
 
 async def test_another_value_holds_at_once(tmp_path):
@@ -121,12 +121,12 @@ async def test_without_a_keyring_nothing_is_saved_and_what_is_there_can_go(tmp_p
             await servers.save(with_secrets("TOKEN"), {"TOKEN": SecretStr("x")}, keep)
         assert configured == [own()]
         configured[:] = [with_secrets("TOKEN")]
-        assert await servers.held_names("own") == frozenset()
+        assert await servers.stored_secret_names("own") == frozenset()
         await servers.remove("own", keep)
         assert configured == []
         configured[:] = [at("https://tools.example/mcp", sign_in=True)]
         with pytest.raises(SecretsUnavailable):
-            await SignIns(SecretStore(), frozenset).sign_in(configured[0], lambda _: None)
+            await OAuthManager(SecretStore(), frozenset).sign_in(configured[0], lambda _: None)
         await servers.remove("web", keep)
         assert configured == []
     finally:

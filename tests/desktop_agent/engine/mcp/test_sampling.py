@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from desktop_agent.engine.engine import Engine, RunDefaults
-from desktop_agent.engine.mcp.sampling import MOST_TOKENS, Sampling
+from desktop_agent.engine.mcp.sampling import MAX_TOKENS, SamplingHandler
 from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
 from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import Overloaded, ToolUseFailed, WrongUse
-from desktop_agent.vocabulary.mcp.asking import People, SamplingAnswer, SamplingRequest, SamplingTool
+from desktop_agent.vocabulary.mcp.asking import ConsentHandlers, SamplingAnswer, SamplingRequest, SamplingTool
 from desktop_agent.vocabulary.messages import Role
-from desktop_agent.vocabulary.preferences import Preferences, Providers
+from desktop_agent.vocabulary.preferences import Preferences, ProviderPreferences
 from desktop_agent.vocabulary.provider_events import ContentDelta, Done, MessageDelta, StopReason, UsageUpdate
 from desktop_agent.vocabulary.requests import ModelInfo, Price, ToolChoice
 from desktop_agent.vocabulary.tool_calls import ToolSpec
@@ -35,8 +35,8 @@ class Person:
         self._to_ask, self._to_send = to_ask, to_send
 
     @property
-    def people(self) -> People:
-        return People(approve_sampling=self._ask, approve_answer=self._send)
+    def people(self) -> ConsentHandlers:
+        return ConsentHandlers(approve_sampling=self._ask, approve_answer=self._send)
 
     async def _ask(self, request: SamplingRequest) -> bool:
         self.requests.append(request)
@@ -54,10 +54,10 @@ async def sampling(folder, person, *turns, model="m"):
     try:
         provider = ScriptedProvider(*turns, models=(ModelInfo("m", "Model M", price=Price(input=1, output=2)),))
         engine.connections._providers["scripted"] = provider
-        providers = Providers(endpoints=(SCRIPTED,), endpoint_id="scripted", model=model)
+        providers = ProviderPreferences(endpoints=(SCRIPTED,), endpoint_id="scripted", model=model)
         await engine.change_preferences(Preferences(providers=providers))
         engine.people = person.people
-        yield Sampling(lambda: engine.people, lambda: ("scripted", model), engine.connections), provider
+        yield SamplingHandler(lambda: engine.people, lambda: ("scripted", model), engine.connections), provider
         provider.assert_finished()
     finally:
         await engine.close()
@@ -71,7 +71,7 @@ async def test_the_person_sees_who_would_answer_and_then_what_it_said(tmp_path):
         assert provider_usage.cost == 0.25
         assert person.spent == [provider_usage]
         assert person.answers == [answer]
-        model = person.requests[0].answered_by
+        model = person.requests[0].answering_model
         assert (model.endpoint, model.model, model.title, model.price) == (
             "Scripted",
             "m",
@@ -110,8 +110,8 @@ async def test_tokens_are_bounded_and_a_cut_is_told(tmp_path):
     async with sampling(tmp_path, person, cut) as (samples, provider):
         greedy = SamplingRequest("Server", (("user", "Go on."),), None, 10_000_000)
         answer = await samples.sample(greedy, person.spent.append)
-        assert answer.is_cut
-        assert person.requests[0].max_tokens == provider.requests[0].config.max_tokens == MOST_TOKENS
+        assert answer.is_truncated
+        assert person.requests[0].max_tokens == provider.requests[0].config.max_tokens == MAX_TOKENS
 
 
 async def test_without_a_model_the_person_is_told_so_and_nothing_is_asked(tmp_path):
@@ -119,7 +119,7 @@ async def test_without_a_model_the_person_is_told_so_and_nothing_is_asked(tmp_pa
     async with sampling(tmp_path, person, model=None) as (samples, _):
         with pytest.raises(WrongUse):
             await samples.sample(ASKED, person.spent.append)
-        assert person.requests[0].answered_by is None
+        assert person.requests[0].answering_model is None
 
 
 async def test_what_the_models_server_says_against_it_is_raised(tmp_path):
@@ -200,7 +200,9 @@ async def test_a_cancel_ends_the_model_too(tmp_path):
 async def test_nothing_is_offered_to_servers_where_nobody_can_agree(tmp_path):
     person = Person()
     async with sampling(tmp_path, person) as (samples, _):
-        assert samples.answerers().sample is not None
-        half = Sampling(lambda: People(approve_sampling=person._ask), samples._chosen, samples._connections)
-        assert half.answerers().sample is None
+        assert samples.handlers().sample is not None
+        half = SamplingHandler(
+            lambda: ConsentHandlers(approve_sampling=person._ask), samples._chosen_model, samples._connections
+        )
+        assert half.handlers().sample is None
         assert await half.sample(ASKED, person.spent.append) is None

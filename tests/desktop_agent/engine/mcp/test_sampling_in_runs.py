@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from desktop_agent.conversation.spending import Spending
+from desktop_agent.conversation.spending import ConversationUsage
 from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.session import Session
 from desktop_agent.providers.scripted import Turn
@@ -41,7 +41,7 @@ class Run:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.events: list[object] = []
-        self.spending = Spending(lambda: session.history)
+        self.spending = ConversationUsage(lambda: session.history)
         session.subscribe(on_event=self._take)
 
     def _take(self, envelope) -> None:
@@ -82,7 +82,7 @@ async def test_what_a_model_costs_that_answers_a_server_counts_in_the_run(tmp_pa
         assert "Blue." in run.result
         assert run.costs == [1.0, 1.5, 1.75]
         assert run.spending.total.cost == 1.75
-        assert run.spending.is_whole
+        assert run.spending.is_complete
 
 
 async def test_an_answer_that_the_person_keeps_was_paid_for_all_the_same(tmp_path):

@@ -10,14 +10,14 @@ from pydantic import SecretStr
 
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
-from desktop_agent.tools.mcp.importing import imported
+from desktop_agent.tools.mcp.importing import import_servers
 from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.engine_events import OutsideContentArrived
 from desktop_agent.vocabulary.errors import SecretsUnavailable
 from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
 from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.preferences import Mcp, Preferences, Providers
+from desktop_agent.vocabulary.preferences import McpPreferences, Preferences, ProviderPreferences
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from desktop_agent.vocabulary.tool_calls import AllowOnce
 from tests.desktop_agent.tools.mcp.stage import own_server, until
@@ -37,8 +37,8 @@ async def engine_with(folder: Path, *servers: McpServer, turns: tuple[Turn, ...]
     try:
         provider = ScriptedProvider(*turns)
         engine.connections._providers["scripted"] = provider
-        providers = Providers(endpoints=(SCRIPTED,), endpoint_id="scripted", model="m")
-        await engine.change_preferences(Preferences(providers=providers, mcp=Mcp(servers=servers)))
+        providers = ProviderPreferences(endpoints=(SCRIPTED,), endpoint_id="scripted", model="m")
+        await engine.change_preferences(Preferences(providers=providers, mcp=McpPreferences(servers=servers)))
         yield engine
         provider.assert_finished()
     finally:
@@ -71,7 +71,7 @@ async def test_servers_run_while_they_are_wanted_and_no_longer(tmp_path):
         assert "own__add" in {tool.name for tool in engine.mcp.tools(None)}
         assert engine.mcp.tools(tmp_path) == ()
         off = own().model_copy(update={"on": False})
-        await engine.change_preferences(engine.preferences.model_copy(update={"mcp": Mcp(servers=(off,))}))
+        await engine.change_preferences(engine.preferences.model_copy(update={"mcp": McpPreferences(servers=(off,))}))
         assert engine.mcp.tools(None) == ()
         assert engine.mcp.server("own", None) is None
         await until(lambda: not live.is_running)
@@ -121,7 +121,7 @@ async def test_a_secret_reaches_the_server_and_no_file(tmp_path):
         engine.secrets.remember_for_session("mcp/own/TOKEN", SecretStr("t0ken-value"))
         live = engine.mcp.server("own", None)
         assert live is not None
-        live.forgive()
+        live.reset_backoff()
         assert "t0ken-value" in str(await live.call("environment", {}))
         await live.call("flood", {"lines": 1})
         await until(lambda: any("•••" in line.text for line in live.log.lines))
@@ -131,15 +131,17 @@ async def test_a_secret_reaches_the_server_and_no_file(tmp_path):
 
 
 async def test_without_a_keyring_nothing_is_taken_over(tmp_path):
-    found = imported('{"mcpServers": {"a": {"command": "x", "env": {"API_KEY": "k"}}}}')
+    found = import_servers('{"mcpServers": {"a": {"command": "x", "env": {"API_KEY": "k"}}}}')
     async with engine_with(tmp_path / "data") as engine:
 
         async def keep(servers: tuple[McpServer, ...]) -> None:
-            await engine.change_preferences(engine.preferences.model_copy(update={"mcp": Mcp(servers=servers)}))
+            await engine.change_preferences(
+                engine.preferences.model_copy(update={"mcp": McpPreferences(servers=servers)})
+            )
 
         with pytest.raises(SecretsUnavailable):
-            await engine.mcp.take(found, keep)
+            await engine.mcp.add_imported(found, keep)
         assert engine.preferences.mcp.servers == ()
-        plain = imported('{"mcpServers": {"a": {"command": "x", "disabled": true}}}')
-        await engine.mcp.take(plain, keep)
+        plain = import_servers('{"mcpServers": {"a": {"command": "x", "disabled": true}}}')
+        await engine.mcp.add_imported(plain, keep)
         assert [each.id for each in engine.preferences.mcp.servers] == ["a"]

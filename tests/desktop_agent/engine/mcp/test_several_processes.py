@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from desktop_agent.storage.process_lock import alone
-from desktop_agent.tools.mcp.sign_in.record import Record
+from desktop_agent.storage.process_lock import process_lock
+from desktop_agent.tools.mcp.sign_in.record import OAuthRecord
 from tests.desktop_agent.engine.mcp.shared_keyring import look, share
 from tests.desktop_agent.engine.mcp.stand import Stand, stand
 from tests.desktop_agent.engine.mcp.test_shared_sign_in import rotating
@@ -32,8 +32,8 @@ async def both(folder: Path) -> AsyncIterator[tuple[Site, Stand, Stand]]:
         yield there, here, other
 
 
-def kept(here: Stand) -> Record:
-    return Record.model_validate_json(here.secrets.kept[NAME])
+def kept(here: Stand) -> OAuthRecord:
+    return OAuthRecord.model_validate_json(here.secrets.kept[NAME])
 
 
 def refused(there: Site, tokens: str) -> int:
@@ -116,7 +116,7 @@ async def test_a_renewal_puts_nothing_over_what_was_done_elsewhere_meanwhile(tmp
         there.tokens, there.asked = set(), []
         calling = asyncio.create_task(look(here))
         await until(lambda: "/token" in there.paths())
-        newest = kept(here).renewed({"access_token": "access-secret-9", "refresh_token": "r9"})
+        newest = kept(here).with_tokens({"access_token": "access-secret-9", "refresh_token": "r9"})
         if what == "out":
             await other.servers.sign_out("web")
         else:
@@ -129,12 +129,12 @@ async def test_a_renewal_puts_nothing_over_what_was_done_elsewhere_meanwhile(tmp
 
 
 async def test_a_process_that_never_ends_its_renewal_ends_no_sign_in(tmp_path, monkeypatch):
-    monkeypatch.setattr("desktop_agent.engine.mcp.sign_ins._OTHERS_WAIT", 0.1)
+    monkeypatch.setattr("desktop_agent.engine.mcp.sign_ins._LOCK_TIMEOUT", 0.1)
     async with both(tmp_path) as (there, here, other):
         used = rotating(there)
         before = kept(here)
         there.tokens = set()
-        async with alone("mcp-web", 0) as is_alone:
+        async with process_lock("mcp-web", 0) as is_alone:
             assert is_alone
             assert "is being renewed by another window of the program" in await look(here)
             assert used == []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from desktop_agent.tools.mcp.sign_in.record import Record
+from desktop_agent.tools.mcp.sign_in.record import OAuthRecord
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.vocabulary.errors import KeyringLocked
 from desktop_agent.vocabulary.mcp.servers import HttpConnection
@@ -51,8 +51,8 @@ async def look(here: Stand, folder: Path) -> str:
     return str(await tool.run({}, RunningCall("call", lambda _: None)))
 
 
-def kept(here: Stand) -> Record:
-    return Record.model_validate_json(here.secrets.kept["mcp/web/ sign-in"])
+def kept(here: Stand) -> OAuthRecord:
+    return OAuthRecord.model_validate_json(here.secrets.kept["mcp/web/ sign-in"])
 
 
 async def test_two_folders_renew_one_sign_in(tmp_path):
@@ -122,7 +122,7 @@ async def test_a_renewal_brings_nothing_back_after_signing_out(tmp_path):
         there.tokens = set()
         await asyncio.gather(look(here, None), return_exceptions=True)
         await asyncio.gather(*signing_out)
-        await until(lambda: not here.servers._sign_ins._renewals)
+        await until(lambda: not here.servers._oauth._renewals)
         assert used == ["refresh-secret-1"]
         assert here.secrets.kept == {}
 
@@ -160,14 +160,14 @@ async def test_a_server_that_was_turned_off_for_signing_in_takes_its_tokens_alon
 async def test_a_state_says_whether_a_sign_in_is_kept(tmp_path):
     async with door(tmp_path) as (there, here):
         assert here.servers.state("web", None).is_signed_in is None
-        await here.servers.look_up_sign_in("web")
+        await here.servers.check_sign_in("web")
         assert here.servers.state("web", None).is_signed_in is False
         assert here.states == ["idle"]
         await signed_in(there, here)
         assert here.servers.state("web", None).is_signed_in is True
         async with stand(tmp_path, *here.configured) as later:
             later.secrets._session.update(here.secrets._session)
-            await later.servers.look_up_sign_in("web")
+            await later.servers.check_sign_in("web")
             assert (later.servers.state("web", None).state, later.servers.state("web", None).is_signed_in) == (
                 "idle",
                 True,
@@ -186,6 +186,6 @@ async def test_a_keyring_that_does_not_answer_keeps_no_sign_in(tmp_path):
             raise KeyringLocked("The keyring is locked.")
 
         here.secrets.get = locked
-        await here.servers.look_up_sign_in("web")
+        await here.servers.check_sign_in("web")
         assert here.servers.state("web", None).is_signed_in is False
-        await here.servers.look_up_sign_in("unknown")
+        await here.servers.check_sign_in("unknown")

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from desktop_agent.tools.mcp.server import LiveServer
+from desktop_agent.tools.mcp.server import McpClient
 from desktop_agent.tools.mcp.sign_in import renewing
-from desktop_agent.tools.mcp.sign_in.record import Record
+from desktop_agent.tools.mcp.sign_in.record import OAuthRecord
 from desktop_agent.tools.mcp.web import hosts
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.vocabulary.errors import ToolFailed
 from desktop_agent.vocabulary.mcp.servers import CLIENT_SECRET
-from desktop_agent.vocabulary.mcp.sign_in_words import PageWords
-from desktop_agent.vocabulary.mcp.states import ServerState
+from desktop_agent.vocabulary.mcp.sign_in_words import SignInPageTexts
+from desktop_agent.vocabulary.mcp.states import McpServerState
 from tests.desktop_agent.engine.mcp.stand import Stand, at, stand
 from tests.desktop_agent.tools.mcp.sign_in.site import ENDLESS, Answer, Asked, Site, as_json, site
 from tests.desktop_agent.tools.mcp.stage import until
@@ -37,9 +37,9 @@ async def door(folder: Path, **fields: Any) -> AsyncIterator[tuple[Site, Stand]]
         yield there, here
 
 
-async def signed_in(there: Site, here: Stand) -> ServerState:
+async def signed_in(there: Site, here: Stand) -> McpServerState:
     state = await here.servers.sign_in("web", there.opens)
-    assert state.state == "running", state.why
+    assert state.state == "running", state.reason
     return state
 
 
@@ -53,7 +53,7 @@ async def test_a_person_signs_in_and_the_tools_come(tmp_path, caplog):
     async with door(tmp_path) as (there, here):
         before = await here.servers.test("web", None)
         assert before.state == "signed_out"
-        assert "Nobody is signed in" in str(before.why)
+        assert "Nobody is signed in" in str(before.reason)
         assert all("authorization" not in each.headers for each in there.asked)
         state = await signed_in(there, here)
         assert [tool.name for tool in state.tools] == ["look"]
@@ -65,7 +65,7 @@ async def test_a_person_signs_in_and_the_tools_come(tmp_path, caplog):
         (name, kept) = next(iter(here.secrets.kept.items()))
         assert name == "mcp/web/ sign-in"
         assert all(each in kept for each in SECRETS[:3])
-        record = Record.model_validate_json(kept)
+        record = OAuthRecord.model_validate_json(kept)
         shown = repr(record) + str(here.servers.log("web", None)) + repr(state) + caplog.text
         assert not any(each in shown for each in SECRETS)
     files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
@@ -102,7 +102,7 @@ async def test_a_token_that_holds_no_more_is_renewed_or_the_person_is_asked(tmp_
         with pytest.raises(ToolFailed, match="holds no more"):
             await look(here)
         state = here.servers.state("web", None)
-        assert (state.state, str(state.why)) == ("signed_out", "The sign-in to the server “Web” holds no more.")
+        assert (state.state, str(state.reason)) == ("signed_out", "The sign-in to the server “Web” holds no more.")
         there.answers.clear()
         await signed_in(there, here)
         assert "seen" in await look(here)
@@ -110,7 +110,7 @@ async def test_a_token_that_holds_no_more_is_renewed_or_the_person_is_asked(tmp_
 
 @pytest.mark.parametrize("how", ["gone", "503", "429"])
 async def test_who_cannot_be_renewed_now_stays_signed_in_and_comes_back(how, tmp_path, monkeypatch):
-    monkeypatch.setattr(renewing, "_PAUSE", 0.0)
+    monkeypatch.setattr(renewing, "_RETRY_PAUSE", 0.0)
     async with door(tmp_path) as (there, here):
         if how == "gone":
             there.metadata = {"token_endpoint": f"{there.root}/token"}
@@ -128,7 +128,7 @@ async def test_who_cannot_be_renewed_now_stays_signed_in_and_comes_back(how, tmp
             there.answers["/token"] = lambda _: (int(how), {}, b"")
         state = await here.servers.test("web", None)
         assert state.state == "failed"
-        assert "could not be renewed: who gives it cannot be reached" in str(state.why)
+        assert "could not be renewed: who gives it cannot be reached" in str(state.reason)
         assert "you stay signed in" in str(state.remedy)
         assert here.secrets.kept == kept
         there.answers.clear()
@@ -140,7 +140,7 @@ async def test_who_cannot_be_renewed_now_stays_signed_in_and_comes_back(how, tmp
 
 
 async def test_a_call_that_meets_it_fails_and_the_next_one_is_served(tmp_path, monkeypatch):
-    monkeypatch.setattr(renewing, "_PAUSE", 0.0)
+    monkeypatch.setattr(renewing, "_RETRY_PAUSE", 0.0)
     async with door(tmp_path) as (there, here):
         await signed_in(there, here)
         there.tokens, there.answers = set(), {"/token": lambda _: (503, {}, b"")}
@@ -154,7 +154,7 @@ async def test_a_call_that_meets_it_fails_and_the_next_one_is_served(tmp_path, m
 
 
 async def test_many_calls_ask_once_for_what_cannot_be_had(tmp_path, monkeypatch):
-    monkeypatch.setattr(renewing, "_PAUSE", 3_600.0)
+    monkeypatch.setattr(renewing, "_RETRY_PAUSE", 3_600.0)
     async with door(tmp_path) as (there, here):
         await signed_in(there, here)
         there.tokens, there.answers = set(), {"/token": lambda _: (503, {}, b"")}
@@ -218,9 +218,9 @@ async def test_one_without_a_sign_in_says_what_is_missing(tmp_path):
     async with site() as there, stand(tmp_path, at(there.url)) as here:
         state = await here.servers.test("web", None)
         assert state.state == "signed_out"
-        assert "turn on signing in" in str(state.why)
+        assert "turn on signing in" in str(state.reason)
         refused = await here.servers.sign_in("web", there.opens)
-        assert "not set up for signing in" in str(refused.why)
+        assert "not set up for signing in" in str(refused.reason)
 
 
 async def test_only_the_answer_that_was_asked_for_is_taken(tmp_path):
@@ -265,7 +265,7 @@ async def test_a_sign_in_that_is_refused_given_up_or_too_slow_leaves_nothing(tmp
 
         there.answers["/authorize"] = refuse
         refused = await here.servers.sign_in("web", there.opens)
-        assert (refused.state, str(refused.why)) == ("signed_out", "The sign-in was refused (access_denied).")
+        assert (refused.state, str(refused.reason)) == ("signed_out", "The sign-in was refused (access_denied).")
         assert str(refused.remedy) == "Sign in again."
         pages: list[str] = []
         given_up = asyncio.create_task(here.servers.sign_in("web", pages.append))
@@ -275,9 +275,9 @@ async def test_a_sign_in_that_is_refused_given_up_or_too_slow_leaves_nothing(tmp
             await given_up
         from desktop_agent.tools.mcp.sign_in import signing_in
 
-        monkeypatch.setattr(signing_in.SigningIn.run, "__defaults__", (0.5,))
+        monkeypatch.setattr(signing_in.OAuthLogin.run, "__defaults__", (0.5,))
         slow = await here.servers.sign_in("web", lambda _: None)
-        assert "took too long" in str(slow.why)
+        assert "took too long" in str(slow.reason)
         assert here.secrets.kept == {}
 
 
@@ -346,7 +346,7 @@ async def test_scopes_without_end_open_no_page(tmp_path):
         scopes = {"scopes_supported": ["s" * 100] * 1_000}
         there.answers[PRM] = lambda _: as_json({"resource": there.url, "authorization_servers": [there.root], **scopes})
         state = await here.servers.sign_in("web", there.opens)
-        assert "not opened" in str(state.why)
+        assert "not opened" in str(state.reason)
         assert there.pages == []
 
 
@@ -375,7 +375,7 @@ async def test_metadata_of_somebody_else_is_refused(tmp_path):
         ):
             there.answers = {path: lambda _, value=value: as_json(value)}
             state = await here.servers.sign_in("web", there.opens)
-            assert "does not fit together" in str(state.why)
+            assert "does not fit together" in str(state.reason)
         assert there.pages == []
 
 
@@ -398,7 +398,7 @@ async def test_a_token_that_is_huge_is_refused(size, tmp_path):
         there.answers["/token"] = lambda _: as_json({"access_token": "t" * size, "token_type": "Bearer"})
         state = await here.servers.sign_in("web", there.opens)
         assert state.state == "signed_out"
-        assert len(str(state.why)) < 300
+        assert len(str(state.reason)) < 300
         assert here.secrets.kept == {}
 
 
@@ -421,14 +421,14 @@ async def test_what_is_no_token_is_refused_without_being_shown(status, given, tm
         there.answers["/token"] = lambda _: (status, {"content-type": "application/json"}, given)
         state = await here.servers.sign_in("web", there.opens)
         assert state.state == "signed_out"
-        assert "access-secret" not in str(state.why) + caplog.text
+        assert "access-secret" not in str(state.reason) + caplog.text
 
 
 async def test_a_header_that_breaks_lines_ends_the_sign_in(tmp_path):
     async with door(tmp_path) as (there, here):
         there.answers["/token"] = lambda _: as_json({"access_token": "a\r\nX-More: 1", "token_type": "Bearer"})
         state = await here.servers.sign_in("web", there.opens)
-        assert (state.state, str(state.why)) == ("signed_out", "The server gave no token.")
+        assert (state.state, str(state.reason)) == ("signed_out", "The server gave no token.")
         assert here.secrets.kept == {}
         assert not any("x-more" in each.headers for each in there.asked)
 
@@ -452,12 +452,12 @@ async def test_one_call_that_wants_more_leaves_the_others_as_they_are(tmp_path):
         assert live is not None
         with pytest.raises(ToolFailed, match="unknown"):
             await unknown(live)
-        assert live.starts == 1
+        assert live.start_count == 1
         await signed_in(there, here)
         assert "scope=more" in there.pages[-1]
 
 
-async def unknown(live: LiveServer) -> None:
+async def unknown(live: McpClient) -> None:
     """A question that the server refuses in its own way."""
     await live._ask(lambda client: client.get_prompt("none"))
 
@@ -472,17 +472,17 @@ async def test_the_token_goes_to_no_other_host(tmp_path):
 
 
 def test_pages_that_may_be_opened():
-    assert hosts.may_be_opened("https://example.com/a?b=c", frozenset())
-    assert hosts.may_be_opened("http://127.0.0.1:8000/a", frozenset({"127.0.0.1"}))
-    assert not hosts.may_be_opened("http://127.0.0.1:8000/a", frozenset())
-    assert not hosts.may_be_opened("https://example.com/" + "a" * 9_000, frozenset())
-    assert not hosts.may_be_opened("https://example.com:99999/", frozenset())
-    assert not hosts.may_be_opened("https:///nowhere", frozenset())
-    assert not hosts.may_be_opened("https://exa mple.com/", frozenset())
+    assert hosts.may_open_url("https://example.com/a?b=c", frozenset())
+    assert hosts.may_open_url("http://127.0.0.1:8000/a", frozenset({"127.0.0.1"}))
+    assert not hosts.may_open_url("http://127.0.0.1:8000/a", frozenset())
+    assert not hosts.may_open_url("https://example.com/" + "a" * 9_000, frozenset())
+    assert not hosts.may_open_url("https://example.com:99999/", frozenset())
+    assert not hosts.may_open_url("https:///nowhere", frozenset())
+    assert not hosts.may_open_url("https://exa mple.com/", frozenset())
 
 
 async def test_the_page_at_the_end_speaks_the_persons_language(tmp_path):
-    words = PageWords(done="Fertig <b> & zurück", refused="Abgelehnt", language="de")
+    words = SignInPageTexts(done="Fertig <b> & zurück", refused="Abgelehnt", language="de")
     async with door(tmp_path) as (there, here):
         read: list[str] = []
 
@@ -516,5 +516,5 @@ async def test_who_does_not_protect_a_sign_in_is_not_signed_in_to(tmp_path):
     async with door(tmp_path, metadata=weak) as (there, here):
         state = await here.servers.sign_in("web", there.opens)
         assert state.state == "signed_out"
-        assert "PKCE" in str(state.why)
+        assert "PKCE" in str(state.reason)
         assert there.pages == []

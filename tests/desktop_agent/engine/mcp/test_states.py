@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from desktop_agent.engine.mcp.live_tools import LiveTools
+from desktop_agent.engine.mcp.live_tools import DynamicToolRegistry
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
 from desktop_agent.vocabulary.tool_calls import ToolClass, UntrustedSource
@@ -16,7 +16,7 @@ READ, CHANGE = ToolClass.READ_ONLY, ToolClass.MUTATING
 
 
 def class_of(at: Stand, name: str) -> ToolClass:
-    return LiveTools(ToolRegistry(()), lambda: at.servers.tools(None)).class_of(name)
+    return DynamicToolRegistry(ToolRegistry(()), lambda: at.servers.tools(None)).class_of(name)
 
 
 async def test_a_server_is_idle_then_starts_then_runs_then_is_off(tmp_path):
@@ -25,7 +25,7 @@ async def test_a_server_is_idle_then_starts_then_runs_then_is_off(tmp_path):
         assert at.servers.state("nobody", None).state == "off"
         state = await at.servers.test("own", None)
         assert at.states[:2] == ["starting", "running"]
-        assert (state.state, state.why) == ("running", None)
+        assert (state.state, state.reason) == ("running", None)
         assert state.protocol
         assert {"add", "never"} <= {tool.name for tool in state.tools}
         assert at.servers.state("own", tmp_path).state == "idle"
@@ -38,13 +38,13 @@ async def test_one_that_cannot_be_started_has_failed_and_says_why(tmp_path):
     async with stand(tmp_path, broken) as at:
         state = await at.servers.test("own", None)
         assert state.state == "failed"
-        assert "There is no program" in str(state.why)
+        assert "There is no program" in str(state.reason)
         assert str(state.remedy) == "Install it, or give its whole path with Edit."
         again = await at.servers.test("own", None)
-        assert "There is no program" in str(again.why)
+        assert "There is no program" in str(again.reason)
         live = at.servers.server("own", None)
         assert live is not None
-        assert live.starts == 2
+        assert live.start_count == 2
 
 
 async def test_one_that_starts_for_long_is_told_and_its_tools_come_later(tmp_path):
@@ -66,7 +66,7 @@ async def test_one_that_ends_by_itself_is_told_and_can_be_tested_again(tmp_path)
         assert "failed" not in at.states
         await live.call("later_die", {})
         await until(lambda: at.servers.state("own", None).state == "failed")
-        assert "ended by itself" in str(at.servers.state("own", None).why)
+        assert "ended by itself" in str(at.servers.state("own", None).reason)
         assert str(at.servers.state("own", None).remedy) == "If it happens again, look at its log."
         assert at.servers.state("own", None).tools
         assert (await at.servers.test("own", None)).state == "running"
@@ -86,13 +86,13 @@ async def test_a_call_that_is_cancelled_changes_nothing_of_the_state(tmp_path):
         with pytest.raises(asyncio.CancelledError):
             await call
         assert "3" in str(await live.call("add", {"a": 1, "b": 2}))
-        assert (at.states, at.servers.state("own", None).state, live.starts) == ([], "running", 1)
+        assert (at.states, at.servers.state("own", None).state, live.start_count) == ([], "running", 1)
 
 
 async def test_the_persons_word_about_a_tool_wins_over_the_servers(tmp_path):
     async with stand(tmp_path, own("says")) as at:
         state = await at.servers.test("own", None)
-        said = {tool.name: tool.said for tool in state.tools}
+        said = {tool.name: tool.declared_class for tool in state.tools}
         assert (said["look"], said["wreck"], said["add"]) == (READ, CHANGE, None)
         # An untrusted server is not believed.
         assert class_of(at, "own__look") is CHANGE
@@ -113,7 +113,7 @@ async def test_a_tool_that_is_off_is_not_offered_and_stays_listed(tmp_path):
         await at.servers.test("own", None)
         await at.change(off_tools=frozenset({"add"}))
         assert "own__add" not in {tool.name for tool in at.servers.tools(None)}
-        assert {tool.name: tool.on for tool in at.servers.state("own", None).tools}["add"] is False
+        assert {tool.name: tool.is_enabled for tool in at.servers.state("own", None).tools}["add"] is False
         await at.change(off_tools=frozenset())
         assert "own__add" in {tool.name for tool in at.servers.tools(None)}
 
@@ -128,7 +128,7 @@ async def test_what_is_no_connection_changes_without_a_restart(tmp_path):
         await at.servers.ready(None, PATIENCE)
         tool = next(each for each in at.servers.tools(None) if each.name == "own__add")
         assert at.servers.server("own", None) is live
-        assert (live.starts, live.is_running, live.server) == (1, True, changed)
+        assert (live.start_count, live.is_running, live.server) == (1, True, changed)
         assert (tool.identity, tool.timeout) == (identity, 35.0)
         assert tool.brings is not None
         assert str(tool.brings({})).count("Other") == 1

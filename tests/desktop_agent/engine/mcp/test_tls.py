@@ -13,7 +13,7 @@ async def test_a_certificate_is_trusted_or_the_server_is_refused(tmp_path, monke
         async with stand(tmp_path, at(url)) as here:
             refused = await here.servers.test("web", None)
             assert (refused.state, refused.tools) == ("failed", ())
-            assert "the certificate of “localhost” is not trusted (self-signed certificate)" in str(refused.why)
+            assert "the certificate of “localhost” is not trusted (self-signed certificate)" in str(refused.reason)
             assert "SSL_CERT_FILE" in str(refused.remedy)
             assert there.asked == []
             monkeypatch.setenv("SSL_CERT_FILE", str(file))
@@ -27,12 +27,12 @@ async def test_a_certificate_of_another_name_is_refused_though_it_is_trusted(tmp
     async with site(context=served(file), tokens={""}) as there, stand(tmp_path, at(there.url)) as here:
         refused = await here.servers.test("web", None)
         assert refused.state == "failed"
-        assert "the certificate of “127.0.0.1” is not trusted (IP address mismatch" in str(refused.why)
+        assert "the certificate of “127.0.0.1” is not trusted (IP address mismatch" in str(refused.reason)
         assert there.asked == []
 
 
 async def test_one_without_tls_at_an_https_address_is_named_as_such(tmp_path):
     async with site(tokens={""}) as there, stand(tmp_path, at(there.url.replace("http:", "https:"))) as here:
         refused = await here.servers.test("web", None)
-        assert "does not speak TLS" in str(refused.why)
+        assert "does not speak TLS" in str(refused.reason)
         assert "http://" in str(refused.remedy)

@@ -28,7 +28,7 @@ async def test_it_starts_says_what_it_offers_and_ends(tmp_path):
         testing = asyncio.create_task(here.servers.test("own", None))
         state, again = await asyncio.gather(testing, here.servers.test("own", None))
         assert state == again
-        assert (state.state, state.why) == ("off", None)
+        assert (state.state, state.reason) == ("off", None)
         assert "add" in {tool.name for tool in state.tools}
         assert here.states[0] == "starting"
         assert here.states[-1] == "off"
@@ -37,7 +37,7 @@ async def test_it_starts_says_what_it_offers_and_ends(tmp_path):
         assert here.servers.server("own", None) is None
         assert running() == []
         (tool,) = (each for each in state.tools if each.name == "add")
-        await here.keep((here.configured[0].with_word("add", tool.digest, ToolClass.READ_ONLY),))
+        await here.keep((here.configured[0].with_tool_class_override("add", tool.digest, ToolClass.READ_ONLY),))
         (tool,) = (each for each in here.servers.state("own", None).tools if each.name == "add")
         assert tool.tool_class is ToolClass.READ_ONLY
 
@@ -60,7 +60,7 @@ async def test_one_that_fails_says_why_and_its_log_is_there(tmp_path):
     async with stand(tmp_path, own("refuses", on=False), missing) as here:
         state = await here.servers.test("own", None)
         assert state.state == "off"
-        assert "the configuration is missing" in str(state.why)
+        assert "the configuration is missing" in str(state.reason)
         assert "press Test" in str(state.remedy)
         assert any("the configuration" in line.text for line in here.servers.log("own", None))
         assert "Install it" in str((await here.servers.test("gone", None)).remedy)
@@ -70,7 +70,7 @@ async def test_one_that_wants_a_sign_in_says_what_comes_first(tmp_path):
     async with site() as there, stand(tmp_path, at(there.url, sign_in=True)) as here:
         await here.change(on=False)
         state = await here.servers.test("web", None)
-        assert "Nobody is signed in" in str(state.why)
+        assert "Nobody is signed in" in str(state.reason)
         assert str(state.remedy) == "Turn it on, then sign in."
 
 
@@ -90,8 +90,8 @@ async def test_one_that_is_removed_while_it_is_tried_ends(tmp_path):
         while not running():
             await asyncio.sleep(0.01)
         await here.servers.remove("own", here.keep)
-        here.servers.follow_settings()
-        here.servers.follow_settings()
+        here.servers.apply_settings()
+        here.servers.apply_settings()
         async with asyncio.timeout(PATIENCE):
             await testing
         assert running() == []

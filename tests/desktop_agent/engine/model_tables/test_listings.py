@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.engine.model_tables.listings import Listings, Models
-from desktop_agent.storage.listings_file import ListingsFile
+from desktop_agent.engine.model_tables.listings import ModelInfos, ModelListings
+from desktop_agent.storage.listings_file import ModelListingsFile
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import AuthenticationFailed, ConnectionFailed
 from desktop_agent.vocabulary.messages import now
@@ -22,22 +22,22 @@ class Desk:
     """A server that answers as told, and a clock."""
 
     def __init__(self, folder: Path) -> None:
-        self.answer: Models | Exception = (A,)
+        self.answer: ModelInfos | Exception = (A,)
         self.asked: list[str] = []
         self.gate: asyncio.Event | None = None
         self.time = now()
-        self.lasting: tuple[Endpoint, ...] = (MINE, OTHER)
-        self.file = ListingsFile(folder)
+        self.irreversible: tuple[Endpoint, ...] = (MINE, OTHER)
+        self.file = ModelListingsFile(folder)
         self.listings = self.next_start()
 
-    def next_start(self) -> Listings:
-        self.listings = Listings(self.file, self.ask, lambda: self.lasting, self.clock)
+    def next_start(self) -> ModelListings:
+        self.listings = ModelListings(self.file, self.ask, lambda: self.irreversible, self.clock)
         return self.listings
 
     def clock(self) -> datetime:
         return self.time
 
-    async def ask(self, endpoint: Endpoint) -> Models:
+    async def ask(self, endpoint: Endpoint) -> ModelInfos:
         self.asked.append(endpoint.id)
         answer = self.answer
         if self.gate is not None:
@@ -160,7 +160,7 @@ async def test_only_what_the_person_set_up_is_saved(desk: Desk) -> None:
     given = Endpoint(id="command-line", title="Given", base_url="http://127.0.0.1:3/v1")
     await desk.listings.models(given)
     await desk.listings.models(OTHER)
-    desk.lasting = (MINE,)
+    desk.irreversible = (MINE,)
     await desk.listings.models(MINE)
     assert set(await desk.file.load()) == {"mine"}
 

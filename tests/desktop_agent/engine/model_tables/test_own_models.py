@@ -5,22 +5,22 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.engine.engine import Engine
-from desktop_agent.engine.model_tables.own_models import NAME, own_table
+from desktop_agent.engine.model_tables.own_models import MODELS_FILE, load_model_overrides
 
 
 async def notices(folder: Path, content: bytes) -> list[str]:
-    (folder / NAME).write_bytes(content)
-    _, found = await own_table(folder)
+    (folder / MODELS_FILE).write_bytes(content)
+    _, found = await load_model_overrides(folder)
     return [str(each) for each in found]
 
 
 async def test_no_file_is_no_table(tmp_path: Path) -> None:
-    assert await own_table(tmp_path) == (None, ())
+    assert await load_model_overrides(tmp_path) == (None, ())
 
 
 async def test_a_good_file(tmp_path: Path) -> None:
     assert await notices(tmp_path, b'\xef\xbb\xbf[openai."gpt-6-sol"]\nprice.input = 1.5\n') == []
-    table, _ = await own_table(tmp_path)
+    table, _ = await load_model_overrides(tmp_path)
     assert table is not None
     assert list(table.rows) == ["openai"]
 
@@ -46,14 +46,14 @@ async def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, content: byte
 
 
 async def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    (tmp_path / NAME).mkdir()
-    table, found = await own_table(tmp_path)
+    (tmp_path / MODELS_FILE).mkdir()
+    table, found = await load_model_overrides(tmp_path)
     assert table is None
     assert "cannot be used" in str(found[0])
 
 
 async def test_a_damaged_file_does_not_keep_the_program_from_starting(tmp_path: Path) -> None:
-    (tmp_path / NAME).write_text("[broken\n")
+    (tmp_path / MODELS_FILE).write_text("[broken\n")
     engine = await Engine.open(tmp_path)
     try:
         assert [each for each in engine.notices if "models.toml" in str(each)]
@@ -62,7 +62,7 @@ async def test_a_damaged_file_does_not_keep_the_program_from_starting(tmp_path: 
 
 
 async def test_what_the_person_wrote_reaches_the_models(tmp_path: Path) -> None:
-    (tmp_path / NAME).write_text('[anthropic."claude-opus-5"]\nprice.input = 4.5\n')
+    (tmp_path / MODELS_FILE).write_text('[anthropic."claude-opus-5"]\nprice.input = 4.5\n')
     engine = await Engine.open(tmp_path)
     try:
         await engine.connections.warm_up()

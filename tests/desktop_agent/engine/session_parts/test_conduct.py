@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.conversation.items import NoticeItem
-from desktop_agent.engine.reopening import reopened
+from desktop_agent.engine.reopening import reopen_session
 from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.storage.records import ConversationState
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
@@ -46,8 +46,8 @@ async def test_the_mode_and_the_policies_outlast_the_program(shaky: Shaky) -> No
         PolicyInstalled("now"),
     ]
     await stage.session.close()
-    again = await reopened(shaky.store, stage.session.record.id, stage.session._setup)
-    assert again.modes.current == again.standing.mode == PLAN_MODE
+    again = await reopen_session(shaky.store, stage.session.record.id, stage.session._setup)
+    assert again.modes.current == again.permission_policy.mode == PLAN_MODE
     assert [each.id for each in again.policies.list()] == ["brief"]
     again.send(Message.user("more"))
     await again.wait_idle()
@@ -94,7 +94,7 @@ async def test_in_place_of_a_mode_that_is_gone_the_strictest_holds(
     await stage.say()
     await stage.session.close()
     await shaky.store.update_conversation(stage.session.record.id, state=ConversationState(mode="careful"))
-    again = await reopened(shaky.store, stage.session.record.id, stage.session._setup)
+    again = await reopen_session(shaky.store, stage.session.record.id, stage.session._setup)
     assert again.modes.current == falls_to
     notices = [str(item.sentence) for item in again.transcript if isinstance(item, NoticeItem)]
     assert len(notices) == 1
@@ -114,7 +114,7 @@ async def test_what_could_not_be_opened_again_is_left_out(shaky: Shaky) -> None:
     odd = (prompt, prompt, QueuedMessage(message=Message.assistant("no prompt")))
     state = ConversationState(policies=(twice, twice), queue=odd)
     await shaky.store.update_conversation(stage.session.record.id, state=state)
-    again = await reopened(shaky.store, stage.session.record.id, stage.session._setup)
+    again = await reopen_session(shaky.store, stage.session.record.id, stage.session._setup)
     assert [each.id for each in again.policies.list()] == ["a"]
     assert again.queue.entries == (prompt,)
     await again.close()
@@ -124,7 +124,7 @@ async def test_the_time_in_which_a_person_is_asked_does_not_count(shaky: Shaky) 
     limits = Limits(seconds=0.2)
     ask = ToolUse(id="1", name="ask_user", input={"question": "Which?"})
     stage = Stage(shaky, Turn(ask), Turn(), setup={"questions": True})
-    stage.session._making._setup = replace(stage.session._setup, limits=lambda: limits)
+    stage.session._run_factory._setup = replace(stage.session._setup, limits=lambda: limits)
     stage.session.send(Message.user("go"))
     await stage.until(lambda: stage.session.questions.open_questions)
     await asyncio.sleep(0.5)
@@ -153,7 +153,7 @@ async def test_a_mode_that_is_changed_while_it_holds_decides_about_what_waits(sh
     stage.session.send(Message.user("p"))
     await stage.until(lambda: stage.session.approvals.open_approvals)
     modes.own = (Mode(name="own", title="Own", mutating="deny"),)
-    stage.session.modes.follow()
+    stage.session.modes.refresh_modes()
     await stage.idle()
     assert results_of(stage.session.history)["1"].outcome is Outcome.DENIED
     assert [item for item in stage.session.transcript if isinstance(item, NoticeItem)] == []
@@ -169,8 +169,8 @@ async def test_a_mode_that_is_removed_while_it_holds_is_said_and_what_came_inste
     stage.session.send(Message.user("p"))
     await stage.until(begun.is_set)
     modes.own = ()
-    stage.session.modes.follow()
-    stage.session.modes.follow()
+    stage.session.modes.refresh_modes()
+    stage.session.modes.refresh_modes()
     go.set()
     await stage.until(lambda: stage.session.approvals.open_approvals)
     (notice,) = [item for item in stage.session.transcript if isinstance(item, NoticeItem)]
@@ -188,7 +188,7 @@ async def test_what_a_removed_mode_denied_stays_denied_until_another_is_chosen(s
     stage = Stage(shaky, *turns, tools=(tool("act"),), setup={"modes": modes.all})
     stage.session.modes.set_by_person("own")
     modes.own = ()
-    stage.session.modes.follow()
+    stage.session.modes.refresh_modes()
     await stage.say()
     assert results_of(stage.session.history)["1"].outcome is Outcome.DENIED
     (notice,) = [item for item in stage.session.transcript if isinstance(item, NoticeItem)]
@@ -201,7 +201,7 @@ async def test_what_a_removed_mode_denied_stays_denied_until_another_is_chosen(s
     await stage.session.close()
     # Closed, it takes no notice of anything.
     modes.own = (Mode(name="default-2", title="Default"),)
-    stage.session.modes.follow()
+    stage.session.modes.refresh_modes()
 
 
 @pytest.mark.parametrize("is_open", [True, False], ids=["while open", "while closed"])
@@ -215,10 +215,10 @@ async def test_what_a_removed_mode_denied_stays_denied_over_a_restart(is_open: b
     await stage.say()
     if is_open:
         modes.own = ()
-        stage.session.modes.follow()
+        stage.session.modes.refresh_modes()
     await stage.session.close()
     modes.own = ()
-    again = await reopened(shaky.store, stage.session.record.id, stage.session._setup)
+    again = await reopen_session(shaky.store, stage.session.record.id, stage.session._setup)
     (notice,) = [item for item in again.transcript if isinstance(item, NoticeItem)]
     assert "What it denied or asked about stays so here" in str(notice.sentence)
     again.send(Message.user("more"))
@@ -226,13 +226,13 @@ async def test_what_a_removed_mode_denied_stays_denied_over_a_restart(is_open: b
     assert results_of(again.history)["1"].outcome is Outcome.DENIED
     # Another one of its name is not it; the very same is.
     modes.own = (Mode(name="own", title="Own"),)
-    again.modes.follow()
+    again.modes.refresh_modes()
     assert again.modes.current.rules == (denies,)
     await again.close()
-    third = await reopened(shaky.store, stage.session.record.id, stage.session._setup)
+    third = await reopen_session(shaky.store, stage.session.record.id, stage.session._setup)
     assert third.modes.current.rules == (denies,)
     modes.own = (own,)
-    third.modes.follow()
+    third.modes.refresh_modes()
     assert third.modes.current == own
     await third.close()
 
@@ -244,11 +244,11 @@ async def test_a_mode_that_came_in_place_of_another_is_kept_as_what_it_is(shaky:
     await stage.say()
     await stage.session.close()
     modes.own = ()
-    again = await reopened(shaky.store, stage.session.record.id, stage.session._setup)
+    again = await reopen_session(shaky.store, stage.session.record.id, stage.session._setup)
     assert again.modes.current == DEFAULT_MODE
     await again.close()
     modes.own = (Mode(name="own", title="Own", mutating="accept_edits"),)
-    third = await reopened(shaky.store, stage.session.record.id, stage.session._setup)
+    third = await reopen_session(shaky.store, stage.session.record.id, stage.session._setup)
     assert third.modes.current == DEFAULT_MODE
     await third.close()
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.conversation.items import UserItem
-from desktop_agent.engine.ledger import Ledger
+from desktop_agent.engine.ledger import JournalQueue
 from desktop_agent.engine.session_parts.recorder import RunRecorder
-from desktop_agent.engine.writer import Writer
+from desktop_agent.engine.writer import SessionWriter
 from desktop_agent.vocabulary.engine_events import (
     CheckpointRestored,
     Envelope,
@@ -31,12 +31,12 @@ class Desk:
 
     def __init__(self, shaky: Shaky) -> None:
         self.shaky = shaky
-        self.writer = Writer(Ledger(shaky, record(), is_new=True))  # type: ignore[arg-type]
+        self.writer = SessionWriter(JournalQueue(shaky, record(), is_new=True))  # type: ignore[arg-type]
         self.heard: list[Envelope] = []
         self.writer.subscribe(None, self.heard.append)
 
     async def journal(self) -> tuple[Envelope, ...]:
-        await self.writer.settle()
+        await self.writer.flush()
         return (await self.shaky.store.load(self.writer.record.id)).journal
 
 
@@ -45,7 +45,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     async with shaky_store(tmp_path) as shaky:
         desk = Desk(shaky)
         yield desk
-        await desk.writer.ledger.close()
+        await desk.writer.journal_queue.close()
 
 
 async def test_a_run_that_is_gone_on_with_keeps_its_id_its_turn_and_its_count(desk: Desk) -> None:
@@ -99,7 +99,7 @@ async def test_what_a_specialist_says_is_its_own(desk: Desk) -> None:
     assert [each.text for each in above.history()] == ["ours"]
     assert desk.writer.usage is None
     assert [item.text for item in desk.writer.transcript if isinstance(item, UserItem)] == ["ours"]
-    await desk.writer.settle()
+    await desk.writer.flush()
     loaded = await desk.shaky.store.load(desk.writer.record.id)
     assert [each.text for each in loaded.messages] == ["ours"]
 
@@ -118,10 +118,10 @@ async def test_every_event_below_is_journalled_with_its_parent(desk: Desk) -> No
 
 
 async def test_what_happens_between_runs_is_told_and_not_journalled(desk: Desk) -> None:
-    desk.writer.tell_between_runs(ModeChanged("default", "plan", "person"))
-    desk.writer.tell_between_runs(CheckpointRestored("c"))
+    desk.writer.emit_between_runs(ModeChanged("default", "plan", "person"))
+    desk.writer.emit_between_runs(CheckpointRestored("c"))
     assert [(each.seq, each.run_id, each.turn_id) for each in desk.heard] == [(0, "", None)] * 2
-    await desk.writer.settle()
+    await desk.writer.flush()
     assert desk.shaky.asked == []
 
 

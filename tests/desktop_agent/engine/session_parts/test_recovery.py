@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from desktop_agent.conversation.repair import repaired
+from desktop_agent.conversation.repair import normalised_history
 from desktop_agent.engine.engine import Engine
-from desktop_agent.engine.session_parts.recovery import recovered
+from desktop_agent.engine.session_parts.recovery import recover
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.storage.json_form import event_text, read_event
+from desktop_agent.storage.json_form import event_to_json, read_event
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.blocks import Citation, Outcome, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
 from desktop_agent.vocabulary.engine_events import (
@@ -50,7 +50,7 @@ PROMPT = Message.user("go")
 
 def recovered_messages(messages: tuple[Message, ...], journal: list[Envelope]) -> tuple[Message, ...]:
     """What is added where nobody goes on with what is open."""
-    found = recovered(messages, journal)
+    found = recover(messages, journal)
     return (*found.messages, *((found.open_calls.results,) if found.open_calls is not None else ()))
 
 
@@ -85,7 +85,7 @@ def test_everything_that_an_answer_holds_survives_the_journal() -> None:
         use,
         MessageDelta(StopReason.UNKNOWN, "weird", {"a": 1}),
     )
-    read = [read_event(event_text(event)) for event in events]
+    read = [read_event(event_to_json(event)) for event in events]
     assert read == list(events)
     (found, _) = recovered_messages((PROMPT,), turn("a", *read))
     closed = Text(text="Hi", provider="p", metadata={"id": "m1"}, citations=(citation,))
@@ -178,7 +178,7 @@ def _check_recovery(committed: tuple[Message, ...], journal: list[Envelope]) -> 
     said = "".join(each.event.text for each in journal if isinstance(each.event, ContentDelta))
     shown = "".join(each.text for each in whole if each.role is Role.ASSISTANT)
     assert shown == said
-    assert repaired(whole) == whole  # every call has exactly one result, right after it
+    assert normalised_history(whole) == whole  # every call has exactly one result, right after it
     assert recovered_messages(whole, journal) == ()
     answers = [each for each in whole if each.tool_uses]
     if answers and whole[-1].role is Role.TOOL and whole[-1] in added:
@@ -234,7 +234,7 @@ def test_any_journal_becomes_messages_that_a_server_takes(steps: list[str], seed
     found = recovered_messages((PROMPT,), journal)
     whole = (PROMPT, *found)
     assert "".join(each.text for each in found) == said
-    assert repaired(whole) == whole
+    assert normalised_history(whole) == whole
     assert recovered_messages(whole, journal) == ()
     assert len(results_of(found)) == len(calls_of(found))
 
@@ -307,17 +307,17 @@ def test_the_calls_of_a_whole_answer_stay_open() -> None:
     asked = [ApprovalRequested(f"approval {number}", number, "d") for number in ("2", "3")]
     decided = ApprovalResolved("approval 2", "2", "allow_once", "person", digest="d")
     answer, journal = open_turn(ToolStarted("1", {}), ToolFinished("1", done), *asked, decided)
-    found = recovered((PROMPT, answer), journal)
+    found = recover((PROMPT, answer), journal)
     assert found.messages == ()
     assert found.ended == ()
     assert found.open_calls is not None
     assert found.open_calls.last == journal[-1]
-    left = found.open_calls.left
+    left = found.open_calls.recovered_calls
     assert (left.finished, left.started) == ({"1": done}, {"1"})
     assert (left.decided, left.waiting) == ({"2": decided}, {"3": asked[1]})
     outcomes = [each.outcome for each in results_of((found.open_calls.results,)).values()]
     assert outcomes == [Outcome.SUCCEEDED, Outcome.CANCELLED, Outcome.CANCELLED]
-    assert [each.event for each in found.open_calls.shown] == [ToolFinished("1", done)]
+    assert [each.event for each in found.open_calls.shown_events] == [ToolFinished("1", done)]
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_the_calls_of_a_whole_answer_stay_open() -> None:
 )
 def test_calls_that_nobody_would_run_are_closed(answer: dict[str, Any], stopped_run: str | None) -> None:
     whole, journal = open_turn(**answer)
-    found = recovered((PROMPT, whole), journal, stopped_run)
+    found = recover((PROMPT, whole), journal, stopped_run)
     assert found.open_calls is None
     assert [each.outcome for each in results_of(found.messages).values()] == [Outcome.CANCELLED] * 3
     assert found.ended == (journal[-1],)
@@ -341,16 +341,16 @@ def test_a_question_that_stop_took_back_says_that_the_run_was_stopped() -> None:
     asked = ApprovalRequested("approval", "1", "d")
     withdrawn = ApprovalResolved("approval", "1", "withdrawn", "stop")
     answer, journal = open_turn(asked, withdrawn)
-    assert recovered((PROMPT, answer), journal).open_calls is None
+    assert recover((PROMPT, answer), journal).open_calls is None
     # One call alone was stopped: it has its result, and the others go on.
     cancelled = ToolFinished("1", ToolResult(tool_use_id="1", outcome=Outcome.CANCELLED))
     answer, journal = open_turn(asked, withdrawn, cancelled)
-    assert recovered((PROMPT, answer), journal).open_calls is not None
+    assert recover((PROMPT, answer), journal).open_calls is not None
 
 
 def test_calls_without_a_journal_are_closed() -> None:
     answer, _ = open_turn()
-    found = recovered((PROMPT, answer), [])
+    found = recover((PROMPT, answer), [])
     assert found.open_calls is None
     assert len(results_of(found.messages)) == 3
 
@@ -361,9 +361,9 @@ def test_what_a_specialist_said_becomes_no_message_and_its_run_is_over() -> None
         replace(each, run_id="below", parent_run_id="run", turn_id="turn-b")
         for each in turn("b", ContentDelta("theirs"), ToolStarted("1", {}))
     ]
-    found = recovered((PROMPT, answer), [*journal, *below])
+    found = recover((PROMPT, answer), [*journal, *below])
     assert found.messages == ()
     assert found.ended == (below[-1],)
     assert found.open_calls is not None
-    assert found.open_calls.left.started == {"1"}
+    assert found.open_calls.recovered_calls.started == {"1"}
     assert found.open_calls.last == journal[-1]

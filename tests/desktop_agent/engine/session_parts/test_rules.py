@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.engine.ledger import Ledger
-from desktop_agent.engine.reopening import reopened
+from desktop_agent.engine.ledger import JournalQueue
+from desktop_agent.engine.reopening import reopen_session
 from desktop_agent.engine.rule_book import RuleBook
-from desktop_agent.engine.session_parts.rules import KeptStanding
+from desktop_agent.engine.session_parts.rules import SessionPermissionPolicy
 from desktop_agent.permissions.gate import Allowed, Ask
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.blocks import Outcome
@@ -37,8 +37,8 @@ class Open:
     """An open conversation's standing."""
 
     def __init__(self, shaky: Shaky, book: RuleBook, **about: Any) -> None:
-        self.ledger = Ledger(shaky, record(**about), is_new=True)  # type: ignore[arg-type]
-        self.standing = KeptStanding(self.ledger, book)
+        self.journal_queue = JournalQueue(shaky, record(**about), is_new=True)  # type: ignore[arg-type]
+        self.standing = SessionPermissionPolicy(self.journal_queue, book)
 
     async def allows(self) -> bool:
         return isinstance(await self.standing.verdict(call("1", "act"), tool("act")), Allowed)
@@ -49,14 +49,14 @@ async def test_a_rule_for_one_conversation_holds_there_and_is_kept(shaky: Shaky)
     here, there = Open(shaky, book), Open(shaky, book)
     here.standing.add(rule(RuleScope.CONVERSATION))
     assert (await here.allows(), await there.allows()) == (True, False)
-    await here.ledger.close()
+    await here.journal_queue.close()
     (kept,) = await shaky.store.rules.all()
-    assert kept.conversation_id == here.ledger.record.id
+    assert kept.conversation_id == here.journal_queue.record.id
     assert await shaky.store.list_conversations() == ()  # nothing was said yet
     again = RuleBook(await shaky.store.rules.all())
-    assert again.for_conversation(here.ledger.record.id) == (kept,)
-    assert again.for_conversation(there.ledger.record.id) == ()
-    await there.ledger.close()
+    assert again.for_conversation(here.journal_queue.record.id) == (kept,)
+    assert again.for_conversation(there.journal_queue.record.id) == ()
+    await there.journal_queue.close()
 
 
 async def test_a_rule_for_everywhere_holds_in_all_open_conversations_at_once(shaky: Shaky) -> None:
@@ -71,7 +71,7 @@ async def test_a_rule_for_everywhere_holds_in_all_open_conversations_at_once(sha
     assert there.standing.revoke(always.id) == always
     assert (await here.allows(), await there.allows()) == (False, False)
     for each in (here, there):
-        await each.ledger.close()
+        await each.journal_queue.close()
     assert await shaky.store.rules.all() == ()
     assert book.rules == ()
 
@@ -81,11 +81,11 @@ async def test_a_rule_for_a_workspace_follows_the_workspace(shaky: Shaky) -> Non
     here, there, elsewhere = (Open(shaky, book, workspace=each) for each in ("/w", "/w", "/v"))
     here.standing.add(rule(RuleScope.WORKSPACE))
     assert [await each.allows() for each in (here, there, elsewhere)] == [True, True, False]
-    elsewhere.standing.move_to("/w")
-    here.standing.move_to(None)
+    elsewhere.standing.set_workspace("/w")
+    here.standing.set_workspace(None)
     assert [await each.allows() for each in (here, there, elsewhere)] == [False, True, True]
     for each in (here, there, elsewhere):
-        await each.ledger.close()
+        await each.journal_queue.close()
 
 
 async def test_when_a_rule_was_used_last_is_kept(shaky: Shaky) -> None:
@@ -93,17 +93,17 @@ async def test_when_a_rule_was_used_last_is_kept(shaky: Shaky) -> None:
     here = Open(shaky, book)
     always = rule(RuleScope.ALWAYS)
     here.standing.add(always)
-    here.standing.nested().used(always.id)
-    await here.ledger.close()
+    here.standing.nested().mark_used(always.id)
+    await here.journal_queue.close()
     (kept,) = await shaky.store.rules.all()
     assert kept.last_used_at is not None
     assert book.rules == (kept,)
 
 
 async def test_rules_that_were_given_are_kept_nowhere(shaky: Shaky) -> None:
-    ledger = Ledger(shaky, record(), is_new=True)  # type: ignore[arg-type]
+    ledger = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
     given = rule(RuleScope.ALWAYS)
-    standing = KeptStanding(ledger, RuleBook(), given=(given,))
+    standing = SessionPermissionPolicy(ledger, RuleBook(), given=(given,))
     assert isinstance(await standing.verdict(call("1", "act"), tool("act")), Allowed)
     await ledger.close()
     assert await shaky.store.rules.all() == ()
@@ -113,21 +113,21 @@ async def test_a_rule_that_the_disk_refuses_holds_and_is_written_later(shaky: Sh
     here = Open(shaky, RuleBook())
     shaky.refuse = DISK
     here.standing.add(rule(RuleScope.CONVERSATION))
-    await here.ledger.write_all()
+    await here.journal_queue.write_all()
     assert await here.allows()
     assert await shaky.store.rules.all() == ()
     shaky.refuse = None
-    await here.ledger.close()
+    await here.journal_queue.close()
     assert len(await shaky.store.rules.all()) == 1
 
 
 async def test_nobody_is_kept_by_the_book(shaky: Shaky) -> None:
     book = RuleBook()
     here = Open(shaky, book)
-    await here.ledger.close()
+    await here.journal_queue.close()
     del here
     gc.collect()
-    assert len(book._standings) == 0
+    assert len(book._followers) == 0
 
 
 async def test_what_is_allowed_for_a_conversation_outlasts_the_program(shaky: Shaky) -> None:
@@ -145,7 +145,7 @@ async def test_what_is_allowed_for_a_conversation_outlasts_the_program(shaky: Sh
         tools=(tool("act"),),
         setup={"book": RuleBook(await shaky.store.rules.all())},
     )
-    later.session = await reopened(shaky.store, stage.session.record.id, later.session._setup)
+    later.session = await reopen_session(shaky.store, stage.session.record.id, later.session._setup)
     later.session.subscribe(on_event=later.events.append)
     await later.say("again")
     assert later.of(ApprovalRequested) == []
@@ -172,7 +172,7 @@ async def test_what_is_always_allowed_holds_for_calls_that_wait_elsewhere(shaky:
 async def test_without_a_rule_a_person_is_asked(shaky: Shaky) -> None:
     here = Open(shaky, RuleBook([rule(RuleScope.CONVERSATION, conversation_id="another")]))
     assert isinstance(await here.standing.verdict(call("1", "act"), tool("act")), Ask)
-    await here.ledger.close()
+    await here.journal_queue.close()
 
 
 async def test_a_folder_that_is_changed_while_a_run_works_holds_from_the_next_one_on(shaky: Shaky) -> None:
@@ -191,7 +191,7 @@ async def test_a_folder_that_is_changed_while_a_run_works_holds_from_the_next_on
     session.send(Message.user("p"))
     await stage.until(lambda: session.approvals.open_approvals)
     session.change_record(workspace="/there")
-    assert isinstance(await session.standing.verdict(call("1", "act"), tool("act")), Ask)
+    assert isinstance(await session.permission_policy.verdict(call("1", "act"), tool("act")), Ask)
     (approval,) = session.approvals.open_approvals
     assert {each.workspace for each in approval.proposals if each.scope is RuleScope.WORKSPACE} == {"/here"}
     session.approvals.answer(approval.approval_id, Deny())
@@ -200,7 +200,7 @@ async def test_a_folder_that_is_changed_while_a_run_works_holds_from_the_next_on
     await stage.say("again")
     assert results_of(session.history)["2"].outcome is Outcome.SUCCEEDED
     session.change_record(workspace=None)
-    assert isinstance(await session.standing.verdict(call("3", "act"), tool("act")), Ask)
+    assert isinstance(await session.permission_policy.verdict(call("3", "act"), tool("act")), Ask)
     await session.close()
 
 
@@ -230,7 +230,7 @@ async def test_a_stored_rule_holds_only_where_and_as_long_as_it_says(
     assert await here.allows() is allows
     nested = here.standing.nested(rules=[Rule(effect=RuleEffect.ALLOW, tool="*", scope=RuleScope.ALWAYS)])
     assert isinstance(await nested.verdict(call("1", "act"), tool("act")), Allowed) is allows
-    await here.ledger.close()
+    await here.journal_queue.close()
 
 
 async def test_a_rule_that_is_laid_down_elsewhere_for_elsewhere_is_learned_and_does_not_hold_here(
@@ -244,19 +244,19 @@ async def test_a_rule_that_is_laid_down_elsewhere_for_elsewhere_is_learned_and_d
     assert (await here.allows(), await there.allows()) == (False, True)
     here.standing.add(rule(RuleScope.WORKSPACE, workspace="/elsewhere"))
     assert not await here.allows()
-    here.standing.move_to("/there")
+    here.standing.set_workspace("/there")
     assert await here.allows()
     for each in (here, there):
-        await each.ledger.close()
+        await each.journal_queue.close()
 
 
 async def test_a_rule_that_forbids_in_another_workspace_forbids_nothing_here(shaky: Shaky) -> None:
     deny = Rule(effect=RuleEffect.DENY, tool="act", scope=RuleScope.WORKSPACE, workspace="/there")
     here = Open(shaky, RuleBook([deny, rule(RuleScope.ALWAYS)]), workspace="/here")
     assert await here.allows()
-    here.standing.move_to("/there")
+    here.standing.set_workspace("/there")
     assert not await here.allows()
-    await here.ledger.close()
+    await here.journal_queue.close()
 
 
 async def test_a_rule_is_kept_whatever_who_hears_of_it_adds_or_revokes_meanwhile(shaky: Shaky) -> None:
@@ -273,5 +273,5 @@ async def test_a_rule_is_kept_whatever_who_hears_of_it_adds_or_revokes_meanwhile
     here.standing.on_change(meddle)
     here.standing.add(one)
     here.standing.add(never)
-    await here.ledger.close()
+    await here.journal_queue.close()
     assert {each.id for each in await shaky.store.rules.all()} == {"one", "two"}

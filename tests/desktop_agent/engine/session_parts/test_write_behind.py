@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from desktop_agent.engine.ledger import Ledger
+from desktop_agent.engine.ledger import JournalQueue
 from desktop_agent.vocabulary.errors import StorageFailed
 from desktop_agent.vocabulary.messages import Message
 from tests.desktop_agent.engine.stage import DISK, record, shaky_store
@@ -20,8 +20,8 @@ def fails(*_: object) -> None:
 async def test_listeners_that_raise_end_nothing(tmp_path: Path) -> None:
     heard: list[StorageFailed | None] = []
     async with shaky_store(tmp_path) as shaky:
-        ledger = Ledger(shaky, record(), is_new=True)  # type: ignore[arg-type]
-        ledger.on_work(fails)
+        ledger = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
+        ledger.on_pending_change(fails)
         ledger.on_trouble(fails)
         ledger.on_trouble(heard.append)
         shaky.refuse = DISK
@@ -39,7 +39,7 @@ async def test_what_is_being_written_when_the_loop_stands_still_is_written_once(
 ) -> None:
     """Nobody hears any more whether the disk took it."""
     async with shaky_store(tmp_path) as shaky:
-        ledger = Ledger(shaky, record(), is_new=True)  # type: ignore[arg-type]
+        ledger = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
         await ledger.commit(Message.user("one"))
         gate = asyncio.Event()
         shaky.reached.clear()
@@ -63,7 +63,7 @@ async def test_what_is_being_written_when_the_loop_stands_still_is_written_once(
 
 async def test_a_conversation_that_is_being_begun_when_the_loop_stands_still_has_a_place(tmp_path: Path) -> None:
     async with shaky_store(tmp_path) as shaky:
-        ledger = Ledger(shaky, record(), is_new=True)  # type: ignore[arg-type]
+        ledger = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
         gate = shaky.late_gate = asyncio.Event()
         writing = asyncio.create_task(ledger.commit(Message.user("one")))
         await shaky.reached.wait()

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.conversation.folding.undo_notes import is_undo_note
-from desktop_agent.engine.checkpoints import Telling
+from desktop_agent.engine.checkpoints import RestoreListeners
 from desktop_agent.storage.store import Store
-from desktop_agent.tools.in_thread import StopSign
+from desktop_agent.tools.in_thread import CancelToken
 from desktop_agent.tools.keeping import looking
-from desktop_agent.tools.keeping.looking import look, place_of
+from desktop_agent.tools.keeping.looking import parse_saved_path, take_snapshot
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint, FileState, Forecast
+from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint, FileState, RestorePlan
 from desktop_agent.vocabulary.errors import Sentence, StorageFailed, WrongUse
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.tool_calls import DiffPreview
@@ -37,17 +37,17 @@ async def desk(store: Store, tmp_path: Path) -> Desk:
     return Desk(store, (await store.create_conversation(title="t")).id, tmp_path / "work")
 
 
-async def forecast(desk: Desk) -> Forecast:
+async def forecast(desk: Desk) -> RestorePlan:
     return await desk.checkpoints.preview_since(desk.messages[0].id)
 
 
 async def call(desk: Desk, path: str, text: str | None) -> None:
     """A call that writes a file, or deletes one."""
-    keeper = desk.checkpoints.keeper(Workspace(desk.folder))
-    checkpoint = await keeper.before("call", desk.messages[0].id, (path,))
+    keeper = desk.checkpoints.file_keeper(Workspace(desk.folder))
+    checkpoint = await keeper.save_before("call", desk.messages[0].id, (path,))
     assert checkpoint is not None
     change(desk.folder / path, text)
-    await keeper.after(checkpoint)
+    await keeper.record_after(checkpoint)
 
 
 def change(place: Path, text: str | None) -> None:
@@ -63,11 +63,11 @@ def change(place: Path, text: str | None) -> None:
 
 
 def state(desk: Desk, path: str) -> FileState:
-    return look(Workspace(desk.folder), place_of(path), StopSign()).state
+    return take_snapshot(Workspace(desk.folder), parse_saved_path(path), CancelToken()).state
 
 
-def fates(found: Forecast, *, replaced: bool = False) -> dict[str, str]:
-    return {each.path: each.fate(replaced=replaced) for each in found.files}
+def fates(found: RestorePlan, *, replaced: bool = False) -> dict[str, str]:
+    return {each.path: each.effect(replaced=replaced) for each in found.files}
 
 
 async def test_each_file_is_said_with_what_becomes_of_it_and_none_is_touched(desk: Desk) -> None:
@@ -82,7 +82,7 @@ async def test_each_file_is_said_with_what_becomes_of_it_and_none_is_touched(des
     assert fates(found) == {"gone": "brought_back", "hers": "left", "new": "removed", "old": "put_back"}
     assert fates(found, replaced=True)["hers"] == "put_back"
     (hers,) = [each for each in found.files if each.is_conflict]
-    assert str(hers.why) == "“hers” was changed since; it was left as it is."
+    assert str(hers.reason) == "“hers” was changed since; it was left as it is."
     assert (desk.texts(), desk.told) == (before, [])
     assert not any(each.restored for each in await desk.checkpoints.list())
     assert found.changes_something
@@ -103,11 +103,11 @@ async def test_what_is_foreseen_is_what_happens(desk: Desk, seed: int) -> None:
     found = await forecast(desk)
     if even:
         willing = [each for each in found.files if each.is_conflict]
-        await desk.checkpoints.restore_foreseen(found, willing)
+        await desk.checkpoints.restore_forecast(found, willing)
     else:
-        await desk.checkpoints.restore_foreseen(found)
+        await desk.checkpoints.restore_forecast(found)
     for each in found.files:
-        assert state(desk, each.name) == (each.if_replaced if even else each.then), (seed, each)
+        assert state(desk, each.name) == (each.overwritten_state if even else each.restored_state), (seed, each)
     for path in set(PATHS) - {each.name for each in found.files} - {"in"}:
         assert state(desk, path) == before[path]
 
@@ -117,7 +117,7 @@ async def test_what_changed_after_it_was_shown_is_left_although_it_was_ticked(de
     (desk.folder / "a").write_text("mine")
     found = await forecast(desk)
     (desk.folder / "a").write_text("mine, newer")
-    (restored,) = await desk.checkpoints.restore_foreseen(found, found.files)
+    (restored,) = await desk.checkpoints.restore_forecast(found, found.files)
     assert (desk.texts(), restored.conflicts) == ({"a": "mine, newer"}, ("a",))
 
 
@@ -130,14 +130,14 @@ async def test_a_tick_holds_for_one_file_and_for_all_of_its_calls(desk: Desk) ->
     (desk.folder / "a").write_text("mine, late")
     (desk.folder / "b").write_text("mine")
     found = await forecast(desk)
-    await desk.checkpoints.restore_foreseen(found, [each for each in found.files if each.path == "a"])
+    await desk.checkpoints.restore_forecast(found, [each for each in found.files if each.path == "a"])
     assert desk.texts() == {"a": "0", "b": "mine"}
 
 
 async def test_a_tick_on_what_cannot_be_saved_holds_for_the_version_that_was_seen(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking, "SAVED_LIMIT", 10)
+    monkeypatch.setattr(looking, "MAX_SAVED_BYTES", 10)
     for name in ("a", "b"):
         (desk.folder / name).write_text("0")
         await call(desk, name, "1")
@@ -145,7 +145,7 @@ async def test_a_tick_on_what_cannot_be_saved_holds_for_the_version_that_was_see
     found = await forecast(desk)
     assert [each.can_be_saved for each in found.files] == [False, False]
     (desk.folder / "a").write_text("mine, newer, and too large")
-    await desk.checkpoints.restore_foreseen(found, found.files)
+    await desk.checkpoints.restore_forecast(found, found.files)
     assert desk.texts() == {"a": "mine, newer, and too large", "b": "0"}
 
 
@@ -156,9 +156,9 @@ async def test_other_names_of_a_file_keep_what_is_there_and_that_is_said(desk: D
     for name in ("a", "new"):
         os.link(desk.folder / name, desk.folder / f"{name} too")
     put_back, removed = (await forecast(desk)).files
-    assert "“a” is known on this disk by other names, too" in str(put_back.why)
-    assert removed.why is None
-    await desk.checkpoints.restore_foreseen(await forecast(desk))
+    assert "“a” is known on this disk by other names, too" in str(put_back.reason)
+    assert removed.reason is None
+    await desk.checkpoints.restore_forecast(await forecast(desk))
     assert desk.texts() == {"a": "0", "a too": "1", "new too": "1"}
 
 
@@ -166,12 +166,12 @@ async def test_what_was_restored_meanwhile_is_left_out_and_each_call_is_counted(
     for name in ("a", "b", "c"):
         await call(desk, name, "1")
     found = await forecast(desk)
-    await desk.checkpoints.restore(found.calls[0])
+    await desk.checkpoints.restore(found.checkpoint_ids[0])
     heard: list[tuple[int, int]] = []
-    done = await desk.checkpoints.restore_foreseen(found, (), lambda *given: heard.append(given))
+    done = await desk.checkpoints.restore_forecast(found, (), lambda *given: heard.append(given))
     assert heard == [(1, 2), (2, 2)]
     assert [each.restored for each in done] == [("b",), ("a",)]
-    assert await desk.checkpoints.restore_foreseen(found) == ()
+    assert await desk.checkpoints.restore_forecast(found) == ()
 
 
 async def test_a_folder_in_the_way_is_said_only_where_it_holds_something(desk: Desk) -> None:
@@ -183,7 +183,7 @@ async def test_a_folder_in_the_way_is_said_only_where_it_holds_something(desk: D
     found = await forecast(desk)
     assert fates(found, replaced=True) == {"empty": "removed", "full": "left"}
     (full,) = [each for each in found.files if each.path == "full"]
-    assert "with something in it" in str(full.why)
+    assert "with something in it" in str(full.reason)
 
 
 async def test_without_the_folder_everything_stays_and_says_why(desk: Desk) -> None:
@@ -192,7 +192,7 @@ async def test_without_the_folder_everything_stays_and_says_why(desk: Desk) -> N
     found = await forecast(desk)
     assert fates(found) == {"a": "left"}
     assert not found.changes_something
-    assert "There is no folder" in str(found.files[0].why)
+    assert "There is no folder" in str(found.files[0].reason)
 
 
 class TestDifference:
@@ -235,14 +235,14 @@ class TestNote:
     @pytest.fixture
     def notes(self, desk: Desk) -> list[Message]:
         heard: list[Message] = []
-        desk.checkpoints._telling = Telling(note=heard.append)
+        desk.checkpoints._listeners = RestoreListeners(on_note=heard.append)
         return heard
 
     async def test_one_for_all_with_what_was_not_put_back(self, desk: Desk, notes: list[Message]) -> None:
         for name in ("a", "b", "c"):
             await call(desk, name, "1")
         (desk.folder / "b").write_text("mine")
-        await desk.checkpoints.restore_foreseen(await forecast(desk))
+        await desk.checkpoints.restore_forecast(await forecast(desk))
         (note,) = notes
         assert is_undo_note(note)
         assert "- `a`: removed, as it was not there before" in note.text
@@ -264,7 +264,7 @@ class TestNote:
                 raise StorageFailed("The disk is full.")
 
         with pytest.raises(StorageFailed):
-            await desk.checkpoints.restore_foreseen(await forecast(desk), (), breaks_off)
+            await desk.checkpoints.restore_forecast(await forecast(desk), (), breaks_off)
         assert desk.texts() == {"a": "1"}
         assert "`b`" in notes[0].text
 
@@ -274,26 +274,26 @@ class TestNote:
 
         def looks(_done: int, _all: int) -> None:
             with pytest.raises(WrongUse, match="put back just now"):
-                desk.checkpoints.refuse_meanwhile()
+                desk.checkpoints.refuse_while_restoring()
             refused.append("yes")
 
-        await desk.checkpoints.restore_foreseen(await forecast(desk), (), looks)
+        await desk.checkpoints.restore_forecast(await forecast(desk), (), looks)
         assert refused == ["yes"]
-        desk.checkpoints.refuse_meanwhile()
+        desk.checkpoints.refuse_while_restoring()
 
 
 async def test_an_unknown_checkpoint_is_wrong_use(desk: Desk) -> None:
     with pytest.raises(WrongUse, match="no such checkpoint"):
         await desk.checkpoints.preview("nothing")
     with pytest.raises(WrongUse, match="no such checkpoint"):
-        await desk.checkpoints.restore_foreseen(Forecast(calls=("nothing",)))
+        await desk.checkpoints.restore_forecast(RestorePlan(checkpoint_ids=("nothing",)))
 
 
 async def test_what_a_tool_would_undo_is_said_or_why_not(desk: Desk) -> None:
-    keeper = desk.checkpoints.keeper(None)
-    checkpoint = await keeper.before("call", desk.messages[0].id, (), tool="book @ x", arguments={})
+    keeper = desk.checkpoints.file_keeper(None)
+    checkpoint = await keeper.save_before("call", desk.messages[0].id, (), tool="book @ x", arguments={})
     assert checkpoint is not None
-    await keeper.after(Checkpoint.model_validate(checkpoint.model_dump()), succeeded=True)
+    await keeper.record_after(Checkpoint.model_validate(checkpoint.model_dump()), succeeded=True)
     found = await forecast(desk)
-    assert found.undoing == ()
-    assert "is not there any more" in str(found.not_undone[0])
+    assert found.undo_tools == ()
+    assert "is not there any more" in str(found.undo_refusals[0])

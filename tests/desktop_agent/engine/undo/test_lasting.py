@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.engine.undo import lasting
-from desktop_agent.engine.undo.lasting import lasting_since
+from desktop_agent.engine.undo.lasting import irreversible_calls_since
 from desktop_agent.storage.database import journal
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.registry import ToolRegistry
@@ -16,7 +16,7 @@ from desktop_agent.tools.toolsets import builtin_tools
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.blocks import JsonObject, Outcome, ToolResult
 from desktop_agent.vocabulary.conduct.audit import AuditEntry
-from desktop_agent.vocabulary.conduct.checkpoints import LastingCalls
+from desktop_agent.vocabulary.conduct.checkpoints import IrreversibleCalls
 from desktop_agent.vocabulary.engine_events import Envelope, Event, ToolCallPending, ToolFinished, ToolStarted
 from desktop_agent.vocabulary.messages import now
 from desktop_agent.vocabulary.tool_calls import FileChanges, ToolClass
@@ -63,8 +63,8 @@ class Log:
             rows.append(Envelope(self.seq, self.run, None, "turn", moment, event))
         await self.store.append_journal(self.id, rows)
 
-    async def found(self, tools: ToolRegistry, *specialists: str) -> list[LastingCalls]:
-        return list(await lasting_since(self.store, self.id, START, tools, specialists))
+    async def found(self, tools: ToolRegistry, *specialists: str) -> list[IrreversibleCalls]:
+        return list(await irreversible_calls_since(self.store, self.id, START, tools, specialists))
 
 
 @pytest.fixture
@@ -85,9 +85,9 @@ async def test_commands_pages_and_tools_that_are_gone_by_name(log: Log, tools: T
     await log.ran("fetch_page", {"url": "https://example.org/"})
     await log.ran("tracker__close_issue", {"number": 7})
     assert await log.found(tools) == [
-        LastingCalls("run_command", 3, ("make all", "make test")),
-        LastingCalls("fetch_page", 1, ("https://example.org/",)),
-        LastingCalls("tracker__close_issue", 1),
+        IrreversibleCalls("run_command", 3, ("make all", "make test")),
+        IrreversibleCalls("fetch_page", 1, ("https://example.org/",)),
+        IrreversibleCalls("tracker__close_issue", 1),
     ]
 
 
@@ -106,7 +106,7 @@ async def test_what_files_tell_what_only_reads_and_what_never_ran_are_left_out(l
 async def test_files_that_a_command_is_known_to_have_changed(log: Log, tools: ToolRegistry) -> None:
     await log.ran("run_command", {"command": "make"}, changes=FileChanges(("out/",), ("a",), (), 2))
     await log.ran("run_command", {"command": "make"}, changes=FileChanges((), ("a",), ("b",), 2))
-    assert await log.found(tools) == [LastingCalls("run_command", 2, ("make",), ("a", "out/", "b"))]
+    assert await log.found(tools) == [IrreversibleCalls("run_command", 2, ("make",), ("a", "out/", "b"))]
 
 
 async def test_of_another_conversation_nothing_is_said(log: Log, tools: ToolRegistry) -> None:
@@ -125,7 +125,7 @@ async def test_only_rows_of_this_conversation_since_then_are_read_and_off_the_ev
         await log.ran("run_command", {"command": f"make {number}"})
     read: list[str] = []
     threads: set[int] = set()
-    parse, fold = journal.read_event, lasting.audited
+    parse, fold = journal.read_event, lasting.audit_entries
 
     def counted(text: str) -> Event | None:
         read.append(text)
@@ -136,9 +136,9 @@ async def test_only_rows_of_this_conversation_since_then_are_read_and_off_the_ev
         return fold(rows)
 
     monkeypatch.setattr(journal, "read_event", counted)
-    monkeypatch.setattr(lasting, "audited", watched)
+    monkeypatch.setattr(lasting, "audit_entries", watched)
     # Pages end in the middle of a call.
-    monkeypatch.setattr(lasting, "_PAGE", 4)
+    monkeypatch.setattr(lasting, "_PAGE_SIZE", 4)
     (found,) = await log.found(tools)
     assert (found.count, found.examples[0]) == (5, "make 0")
     assert len(read) == 5 * 3

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.conversation.folding.undo_notes import is_undo_note
-from desktop_agent.engine.checkpoints import Telling
+from desktop_agent.engine.checkpoints import RestoreListeners
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.keeping import looking, putting_back, saving_first
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.conduct.checkpoints import SavedCall
+from desktop_agent.vocabulary.conduct.checkpoints import CheckpointedCall
 from desktop_agent.vocabulary.engine_events import CheckpointRestored
 from desktop_agent.vocabulary.errors import DiskFull, StorageFailed
 from desktop_agent.vocabulary.messages import Message
@@ -36,18 +36,18 @@ async def desk(store: Store, tmp_path: Path) -> Desk:
 @pytest.fixture
 def notes(desk: Desk) -> list[Message]:
     heard: list[Message] = []
-    desk.checkpoints._telling = Telling(note=heard.append)
+    desk.checkpoints._listeners = RestoreListeners(on_note=heard.append)
     return heard
 
 
 async def redo(desk: Desk, *ids: str, ticked: bool = False) -> None:
     found = await desk.checkpoints.preview_redo(*ids)
-    await desk.checkpoints.restore_foreseen(found, [each for each in found.files if ticked and each.is_conflict])
+    await desk.checkpoints.restore_forecast(found, [each for each in found.files if ticked and each.is_conflict])
 
 
 async def undo_all(desk: Desk, *, ticked: bool = False) -> None:
     found = await desk.checkpoints.preview_since(desk.messages[0].id)
-    await desk.checkpoints.restore_foreseen(found, [each for each in found.files if ticked and each.is_conflict])
+    await desk.checkpoints.restore_forecast(found, [each for each in found.files if ticked and each.is_conflict])
 
 
 async def test_one_call_back_and_forth_with_bytes_permissions_and_folders(desk: Desk) -> None:
@@ -115,8 +115,8 @@ async def test_restoring_twice_and_redoing_twice_is_once(desk: Desk, notes: list
 
 
 async def test_the_model_hears_of_it_and_calls_can_say_it(desk: Desk, notes: list[Message]) -> None:
-    shown: list[list[SavedCall]] = []
-    desk.checkpoints._telling = Telling(notes.append, lambda saved: shown.append(list(saved)))
+    shown: list[list[CheckpointedCall]] = []
+    desk.checkpoints._listeners = RestoreListeners(notes.append, lambda saved: shown.append(list(saved)))
     (desk.folder / "b").write_text("0")
     for name, text in (("a", "1"), ("b", None)):
         await call(desk, name, text)
@@ -142,8 +142,8 @@ async def test_a_message_that_came_later_has_nothing_of_an_older_call_that_was_r
     await undo_all(desk)
     since = desk.say()
     await redo(desk, *[each.id for each in await desk.checkpoints._all()])
-    assert (await desk.checkpoints.preview_since(since.id)).calls == ()
-    assert len((await desk.checkpoints.preview_since(desk.messages[0].id)).calls) == 1
+    assert (await desk.checkpoints.preview_since(since.id)).checkpoint_ids == ()
+    assert len((await desk.checkpoints.preview_since(desk.messages[0].id)).checkpoint_ids) == 1
 
 
 async def test_what_a_tool_took_back_is_said_not_to_be_done_again(desk: Desk) -> None:
@@ -153,7 +153,7 @@ async def test_what_a_tool_took_back_is_said_not_to_be_done_again(desk: Desk) ->
     await undo_all(desk)
     found = await desk.checkpoints.preview_redo(*[each.id for each in await desk.checkpoints._all()])
     assert fates(found) == {"a": "brought_back"}
-    assert [str(each) for each in found.not_undone] == [
+    assert [str(each) for each in found.undo_refusals] == [
         "What “book” took back is not done again; only files are brought back."
     ]
 
@@ -179,12 +179,12 @@ class TestNotSavable:
         await call(desk, "a", "1")
         assert callable(replace)
         replace(desk.folder / "a")
-        monkeypatch.setattr(looking, "SAVED_LIMIT", 10)
+        monkeypatch.setattr(looking, "MAX_SAVED_BYTES", 10)
         found = await desk.checkpoints.preview_since(desk.messages[0].id)
         (file,) = found.files
-        assert (file.fate(), file.is_conflict, file.can_be_saved) == ("left", True, False)
-        assert why in str(file.why)
-        (restored,) = await desk.checkpoints.restore_foreseen(found)
+        assert (file.effect(), file.is_conflict, file.can_be_saved) == ("left", True, False)
+        assert why in str(file.reason)
+        (restored,) = await desk.checkpoints.restore_forecast(found)
         assert restored.conflicts == ("a",)
         assert (desk.folder / "a").is_symlink() or len((desk.folder / "a").read_bytes()) == 99
         assert len(await desk.checkpoints._all()) == 1
@@ -193,7 +193,7 @@ class TestNotSavable:
         (desk.folder / "a").write_text("0")
         await call(desk, "a", "1")
         (desk.folder / "a").write_bytes(b"x" * 99)
-        monkeypatch.setattr(looking, "SAVED_LIMIT", 10)
+        monkeypatch.setattr(looking, "MAX_SAVED_BYTES", 10)
         await undo_all(desk, ticked=True)
         assert desk.texts() == {"a": "0"}
         assert len(await desk.checkpoints._all()) == 1
@@ -215,14 +215,14 @@ class TestNotSavable:
     async def test_what_changes_while_it_is_saved_is_left(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         await call(desk, "a", "1")
         await call(desk, "b", "1")
-        real = saving_first.look
+        real = saving_first.take_snapshot
 
         def late(workspace: Workspace, place: object, *rest: object, **more: bool) -> object:
             if str(place) == "a" and more:
                 (desk.folder / "a").write_text("mine")
             return real(workspace, place, *rest, **more)
 
-        monkeypatch.setattr(saving_first, "look", late)
+        monkeypatch.setattr(saving_first, "take_snapshot", late)
         await undo_all(desk)
         assert desk.texts() == {"a": "mine"}
         assert [each.conflicts for each in desk.told] == [(), ("a",)]
@@ -233,7 +233,7 @@ class TestNotSavable:
         await call(desk, "a", "1")
 
         def refuse(*_given: object, **_more: object) -> None:
-            raise putting_back.ChangedMeanwhile(looking.place_of("a"))
+            raise putting_back.ChangedSinceSnapshot(looking.parse_saved_path("a"))
 
         monkeypatch.setattr(Workspace, "write", refuse)
         await undo_all(desk)
@@ -305,12 +305,12 @@ async def test_killed_between_saving_and_restoring_the_saved_copy_is_found_again
 ) -> None:
     for name in ("a", "b"):
         (desk.folder / name).write_text("old")
-    keeper = desk.checkpoints.keeper(Workspace(desk.folder))
-    checkpoint = await keeper.before("call", desk.messages[0].id, ("a", "b"))
+    keeper = desk.checkpoints.file_keeper(Workspace(desk.folder))
+    checkpoint = await keeper.save_before("call", desk.messages[0].id, ("a", "b"))
     assert checkpoint is not None
     for name in ("a", "b"):
         change(desk.folder / name, "new")
-    await keeper.after(checkpoint)
+    await keeper.record_after(checkpoint)
     (desk.folder / "a").write_text("mine")
     conversation_id = (await store.list_conversations())[0].id
     await store.close()
@@ -350,7 +350,7 @@ async def test_killed_while_a_file_is_put_back_no_half_done_file_stays_for_ever(
     after = Desk(again, conversation_id, desk.folder)
     after.messages = desk.messages
     if opened:
-        await after.checkpoints.show()
+        await after.checkpoints.publish_saved_calls()
         assert (desk.folder / "in/a").read_text() == "1"
     else:
         (checkpoint,) = await after.checkpoints.list()
@@ -362,12 +362,12 @@ async def test_killed_while_a_file_is_put_back_no_half_done_file_stays_for_ever(
 async def test_what_was_only_partly_undone_and_redone_is_undone_again(desk: Desk) -> None:
     for name in "ab":
         (desk.folder / name).write_text("0")
-    keeper = desk.checkpoints.keeper(Workspace(desk.folder))
-    checkpoint = await keeper.before("call", desk.messages[-1].id, ("a", "b"))
+    keeper = desk.checkpoints.file_keeper(Workspace(desk.folder))
+    checkpoint = await keeper.save_before("call", desk.messages[-1].id, ("a", "b"))
     assert checkpoint is not None
     for name in "ab":
         (desk.folder / name).write_text("1")
-    await keeper.after(checkpoint)
+    await keeper.record_after(checkpoint)
     (desk.folder / "b").write_text("mine")
     restored = await desk.checkpoints.restore(checkpoint.id)
     assert (restored.restored, restored.conflicts) == (("a",), ("b",))

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.engine.checkpoints import Telling
+from desktop_agent.engine.checkpoints import RestoreListeners
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.conduct.checkpoints import FileForecast, Forecast
+from desktop_agent.vocabulary.conduct.checkpoints import FileRestorePlan, RestorePlan
 from desktop_agent.vocabulary.messages import Message
 from tests.desktop_agent.engine.test_checkpoints import Desk
 from tests.desktop_agent.engine.undo.test_forecasting import state
@@ -79,7 +79,7 @@ class World:
     def make_desk(self) -> None:
         self.desk = Desk(self.store, self.conversation_id, self.place / "work")
         self.desk.messages = self.messages
-        self.desk.checkpoints._telling = Telling(note=self.notes.append)
+        self.desk.checkpoints._listeners = RestoreListeners(on_note=self.notes.append)
 
     def tree(self) -> dict[str, Entry]:
         files = {path: self.desk.folder / path for path in PATHS}
@@ -102,12 +102,12 @@ class World:
 
     async def call(self) -> None:
         paths = self.chance.sample(PATHS, self.chance.randint(1, 2))
-        before, keeper = self.tree(), self.desk.checkpoints.keeper(Workspace(self.desk.folder))
-        checkpoint = await keeper.before(f"call {len(self.model.saved)}", self.messages[-1].id, tuple(paths))
+        before, keeper = self.tree(), self.desk.checkpoints.file_keeper(Workspace(self.desk.folder))
+        checkpoint = await keeper.save_before(f"call {len(self.model.saved)}", self.messages[-1].id, tuple(paths))
         assert checkpoint is not None
         for path in paths:
             self.change(path)
-        await keeper.after(checkpoint)
+        await keeper.record_after(checkpoint)
         after, at = self.tree(), len(self.model.saved)
         files = {path: (before[path], after[path]) for path in paths}
         self.model.saved.append(Saved(at, len(self.messages) - 1, files))
@@ -135,10 +135,10 @@ class World:
             forecast = await checkpoints.preview_since(self.messages[one.message].id)
         await self.restore_so(forecast, chosen)
 
-    async def restore_so(self, forecast: Forecast, chosen: list[Saved]) -> None:
+    async def restore_so(self, forecast: RestorePlan, chosen: list[Saved]) -> None:
         ticked = [each for each in forecast.files if each.is_conflict and self.chance.random() < 0.5]
         lost = self.model.restore(chosen, {each.name for each in ticked})
-        done = await self.desk.checkpoints.restore_foreseen(forecast, ticked)
+        done = await self.desk.checkpoints.restore_forecast(forecast, ticked)
         assert self.tree() == self.model.tree
         self.as_foreseen(forecast.files, ticked)
         for path, entry in lost.items():
@@ -148,9 +148,11 @@ class World:
                 found = [(await self.store.blobs.get(each.digest or ""), each.mode) for each in states if each.digest]
                 assert entry in found
 
-    def as_foreseen(self, files: tuple[FileForecast, ...], ticked: list[FileForecast]) -> None:
+    def as_foreseen(self, files: tuple[FileRestorePlan, ...], ticked: list[FileRestorePlan]) -> None:
         for each in files:
-            assert state(self.desk, each.name) == (each.if_replaced if each in ticked else each.then), each
+            assert state(self.desk, each.name) == (each.overwritten_state if each in ticked else each.restored_state), (
+                each
+            )
 
     async def agree(self) -> None:
         kept = await self.desk.checkpoints._all()

@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
-from desktop_agent.engine.undo.saved_calls import saved_calls
+from desktop_agent.engine.undo.saved_calls import match_saved_calls
 from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
-from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint, FileState, SavedCall, SavedFile
+from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint, CheckpointedCall, FileState, SavedFile
 from desktop_agent.vocabulary.messages import Message, Role, now
 
 START = now()
@@ -37,18 +37,18 @@ def test_its_own_call_or_that_of_the_specialist_who_was_at_work() -> None:
     history = [at(0, Message.user("go")), answer, at(5, Message.tool_results([ToolResult(tool_use_id="x")]))]
     own, below = checkpoint(2, answer.id), checkpoint(3, "of the specialist")
     late = checkpoint(6, "of somebody")
-    assert saved_calls([own, below, late], history, ["helper"]) == [
-        SavedCall(answer.id, "call", own.id),
-        SavedCall(answer.id, "id of helper", below.id),
+    assert match_saved_calls([own, below, late], history, ["helper"]) == [
+        CheckpointedCall(answer.id, "call", own.id),
+        CheckpointedCall(answer.id, "id of helper", below.id),
     ]
 
 
 def test_side_by_side_nobody_knows_whose_it_was() -> None:
     history = [at(0, asks("helper", "other"))]
-    assert saved_calls([checkpoint(1, "below")], history, ["helper", "other"]) == []
+    assert match_saved_calls([checkpoint(1, "below")], history, ["helper", "other"]) == []
 
 
 def test_what_changed_nothing_is_left_out() -> None:
     answer = at(0, asks("write_file"))
     same = SavedFile(path="a", before=FileState(), after=FileState())
-    assert saved_calls([checkpoint(1, answer.id, same)], [answer], []) == []
+    assert match_saved_calls([checkpoint(1, answer.id, same)], [answer], []) == []

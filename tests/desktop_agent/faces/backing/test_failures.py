@@ -2,7 +2,7 @@
 
 import pytest
 
-from desktop_agent.faces.backing.failures import Remembering, error_of
+from desktop_agent.faces.backing.failures import FailureRecordingProvider, error_from_event
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.vocabulary.engine_events import ErrorOccurred
 from desktop_agent.vocabulary.errors import (
@@ -27,7 +27,7 @@ from desktop_agent.vocabulary.requests import ModelRequest
     ],
 )
 def test_an_error_of_the_same_kind_says_the_same(error: AgentError) -> None:
-    again = error_of(ErrorOccurred.of(error))
+    again = error_from_event(ErrorOccurred.of(error))
     assert type(again) is type(error)
     assert (str(again), again.sentence, again.remedy, again.detail) == (
         str(error),
@@ -39,15 +39,15 @@ def test_an_error_of_the_same_kind_says_the_same(error: AgentError) -> None:
 
 def test_the_remembered_error_is_taken_where_it_is_that_one() -> None:
     failure = ImagesNotSupported("No pictures.")
-    assert error_of(ErrorOccurred.of(failure), failure) is failure
-    other = error_of(ErrorOccurred.of(ImagesNotSupported("Something else.")), failure)
+    assert error_from_event(ErrorOccurred.of(failure), failure) is failure
+    other = error_from_event(ErrorOccurred.of(ImagesNotSupported("Something else.")), failure)
     assert type(other) is CapabilityMissing
     assert str(other) == "Something else."
 
 
 async def test_only_the_last_answers_failure_is_remembered() -> None:
     error = RateLimited("slow down", retry_after=3)
-    provider = Remembering(ScriptedProvider(Turn(error), Turn()))
+    provider = FailureRecordingProvider(ScriptedProvider(Turn(error), Turn()))
     request = ModelRequest("m", (Message.user("hi"),))
     with pytest.raises(RateLimited):
         _ = [event async for event in provider.stream(request)]

@@ -3,7 +3,7 @@
 import pytest
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
-from desktop_agent.faces.backing.finished_blocks import FinishedBlocks
+from desktop_agent.faces.backing.finished_blocks import BlockCollector
 from desktop_agent.vocabulary.blocks import Block, Text, ToolResult
 from desktop_agent.vocabulary.engine_events import ToolCallPending, ToolFinished
 from desktop_agent.vocabulary.tool_calls import ToolClass
@@ -13,7 +13,7 @@ from tests.desktop_agent.faces.acting import call, says
 def test_what_is_open_is_finished_without_making_a_message_of_it_all(monkeypatch: pytest.MonkeyPatch) -> None:
     # An answer with n calls has n of these ends: each may cost only what is new.
     monkeypatch.delattr(AnswerBuilder, "message")
-    finished = FinishedBlocks()
+    finished = BlockCollector()
     found: list[Block] = []
     for event in (
         says("a"),
@@ -25,7 +25,7 @@ def test_what_is_open_is_finished_without_making_a_message_of_it_all(monkeypatch
     ):
         found += finished.feed(event)
     assert found == [Text(text="a"), call("1"), call("2"), Text(text="b"), _result("1")]
-    assert finished.rest() == ()
+    assert finished.finish() == ()
 
 
 def _result(call_id: str) -> ToolResult:

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from desktop_agent.faces.backing.conversing import Conversing
-from desktop_agent.faces.backing.leaving import _CLOSING, abandon, close_soon
+from desktop_agent.faces.backing.conversing import ConversationRunner
+from desktop_agent.faces.backing.leaving import _CLOSING_TASKS, abandon_soon, close_soon
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.vocabulary.engine_events import RunEnd
@@ -24,11 +24,11 @@ async def test_a_loop_that_ends_and_cancels_everything_does_not_keep_it_open(mon
 
     monkeypatch.setattr(HttpClient, "aclose", noted)
     async with demo(speed=2) as served:
-        conversing = Conversing(served.options())
-        await (await conversing.begin(Message.user("tell me a long story"))).started()
+        conversing = ConversationRunner(served.options())
+        await (await conversing.start_run(Message.user("tell me a long story"))).wait_for_start()
         close_soon(conversing)
         await asyncio.sleep(0)
-        (task,) = _CLOSING
+        (task,) = _CLOSING_TASKS
         task.cancel()
         async with asyncio.timeout(LIMIT):
             await task
@@ -38,13 +38,13 @@ async def test_a_loop_that_ends_and_cancels_everything_does_not_keep_it_open(mon
 async def test_a_reader_that_is_forgotten_in_another_thread_stops_its_run_and_no_other() -> None:
     gate = Gate()
     options, provider = acting(Turn(says("a"), gate.step), Turn(says("b")))
-    conversing = Conversing(options)
-    run = await conversing.begin(Message.user("one"))
-    await run.started()
-    await asyncio.to_thread(abandon, conversing, run)
-    again = await conversing.begin(Message.user("two"))
-    abandon(conversing, run)
+    conversing = ConversationRunner(options)
+    run = await conversing.start_run(Message.user("one"))
+    await run.wait_for_start()
+    await asyncio.to_thread(abandon_soon, conversing, run)
+    again = await conversing.start_run(Message.user("two"))
+    abandon_soon(conversing, run)
     async with asyncio.timeout(LIMIT):
-        assert (await run.ended(), await again.ended()) == (RunEnd.CANCELLED, RunEnd.COMPLETED)
+        assert (await run.wait_for_end(), await again.wait_for_end()) == (RunEnd.CANCELLED, RunEnd.COMPLETED)
     await conversing.aclose()
     provider.assert_finished()

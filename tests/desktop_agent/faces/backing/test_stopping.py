@@ -3,18 +3,18 @@
 import asyncio
 import threading
 
-from desktop_agent.faces.backing.stopping import InterruptHandle, Stopping
+from desktop_agent.faces.backing.stopping import InterruptHandle, StopRequest
 
 
 async def test_it_acts_on_the_loop_whoever_calls() -> None:
     threads: list[threading.Thread] = []
-    stopping = Stopping(lambda: threads.append(threading.current_thread()))
-    stopping.ask()
+    stopping = StopRequest(lambda: threads.append(threading.current_thread()))
+    stopping.request()
     await asyncio.sleep(0)
     assert threads == []
     stopping.bind(asyncio.get_running_loop())
     await asyncio.to_thread(InterruptHandle(stopping))
-    stopping.ask()
+    stopping.request()
     assert len(threads) == 1
     await asyncio.sleep(0)
     assert threads == [threading.current_thread()] * 2
@@ -22,12 +22,12 @@ async def test_it_acts_on_the_loop_whoever_calls() -> None:
 
 async def test_what_was_asked_for_is_done_once() -> None:
     pressed: list[bool] = []
-    stopping = Stopping(lambda: pressed.append(True))
+    stopping = StopRequest(lambda: pressed.append(True))
     stopping.bind(asyncio.get_running_loop())
-    stopping.settle()
+    stopping.run_pending()
     assert pressed == []
-    stopping.ask()
-    stopping.settle()
+    stopping.request()
+    stopping.run_pending()
     assert pressed == [True]
     await asyncio.sleep(0)
     assert pressed == [True]
@@ -36,8 +36,8 @@ async def test_what_was_asked_for_is_done_once() -> None:
 def test_a_closed_loop_is_no_error() -> None:
     pressed: list[bool] = []
     loop = asyncio.new_event_loop()
-    stopping = Stopping(lambda: pressed.append(True))
+    stopping = StopRequest(lambda: pressed.append(True))
     stopping.bind(loop)
     loop.close()
-    stopping.ask()
+    stopping.request()
     assert pressed == []

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.permissions.places.private_places import private_places_in
+from desktop_agent.permissions.places.private_places import private_paths_in
 
 
 @pytest.fixture
@@ -16,23 +16,23 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("above", [0, 1])
 def test_a_home_folder_and_what_lies_above_hold_private_places(above: int, home: Path) -> None:
-    assert (home / ".ssh").as_posix() in private_places_in(str([home, home.parent][above]))
+    assert (home / ".ssh").as_posix() in private_paths_in(str([home, home.parent][above]))
 
 
 def test_a_folder_in_a_home_folder_holds_none(home: Path) -> None:
     (home / "project").mkdir()
-    assert private_places_in(str(home / "project")) == ()
-    assert private_places_in(None) == ()
+    assert private_paths_in(str(home / "project")) == ()
+    assert private_paths_in(None) == ()
 
 
 def test_what_was_moved_is_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "settings"))
-    assert (home / "settings" / "gh").as_posix() in private_places_in(str(home))
+    assert (home / "settings" / "gh").as_posix() in private_paths_in(str(home))
 
 
 def test_a_link_is_followed(home: Path) -> None:
     (home / "elsewhere").mkdir()
     (home / ".aws").symlink_to(home / "elsewhere")
-    assert (home / "elsewhere").as_posix() in private_places_in(str(home))
+    assert (home / "elsewhere").as_posix() in private_paths_in(str(home))
     (home.parent / "link").symlink_to(home)
-    assert (home / ".ssh").as_posix() in private_places_in(str(home.parent / "link"))
+    assert (home / ".ssh").as_posix() in private_paths_in(str(home.parent / "link"))

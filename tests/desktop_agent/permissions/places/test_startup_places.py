@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.permissions.hard_denies import Grounds, hard_deny, startup_files
+from desktop_agent.permissions.hard_denies import ProtectedPaths, find_hard_deny, startup_files_to_ask_about
 from desktop_agent.permissions.places import startup_places as looking
-from desktop_agent.permissions.places.startup_places import startup_places
-from desktop_agent.permissions.rule_matching import Case
-from desktop_agent.tools.in_thread import Stopped, StopSign
-from desktop_agent.tools.startup_files import StartupFile, startup_file
+from desktop_agent.permissions.places.startup_places import startup_paths
+from desktop_agent.permissions.rule_matching import CallFacts
+from desktop_agent.tools.in_thread import CancelToken, Stopped
+from desktop_agent.tools.startup_files import StartupFile, find_startup_file
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import PathSubject
 from desktop_agent.vocabulary.tool_calls import Effect
@@ -26,7 +26,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def found(workspace: Path | None, *paths: Path) -> dict[str, str]:
-    places = startup_places(map(str, paths), None if workspace is None else str(workspace))
+    places = startup_paths(map(str, paths), None if workspace is None else str(workspace))
     return {place: entry.program for place, entry in places}
 
 
@@ -152,7 +152,7 @@ def test_settings_that_name_no_program(home: Path) -> None:
 def test_a_repository_deeper_than_is_looked_is_found_from_what_is_written(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking, "_MOST_FOLDERS", 1)
+    monkeypatch.setattr(looking, "_MAX_FOLDERS", 1)
     deep = repository(home / "work" / "a" / "deep", HOOKS)
     assert found(home / "work") == {}
     assert found(home / "work", deep / "tools" / "checks" / "x") == {f"{deep}/tools/checks": "Git"}
@@ -208,9 +208,9 @@ def test_of_names_that_only_go_round_few_are_looked_at(home: Path, monkeypatch: 
 
     def look(name: str, *, inside: int) -> StartupFile | None:
         asked.append(name)
-        return startup_file(name, inside=inside)
+        return find_startup_file(name, inside=inside)
 
-    monkeypatch.setattr(looking, "startup_file", look)
+    monkeypatch.setattr(looking, "find_startup_file", look)
     packages(home / "work", 16)
     assert found(home / "work", home / "work" / "src" / "a.py") == {}
     assert len(asked) < 16 * 8
@@ -240,8 +240,8 @@ def test_a_file_with_more_names_than_are_looked_at_is_asked_about(home: Path, ma
         (work / f"same{number}").symlink_to("src")
         (work / "src" / f"up{number}").symlink_to("..")
     path = f"{work}/src/a.py"
-    case = Case(make_open_tool([Effect.WRITE]), "d", (PathSubject(path),))
-    denied = hard_deny(case, Grounds(workspace=str(work), startup=startup_places([path], str(work))))
+    case = CallFacts(make_open_tool([Effect.WRITE]), "d", (PathSubject(path),))
+    denied = find_hard_deny(case, ProtectedPaths(workspace=str(work), startup=startup_paths([path], str(work))))
     assert denied is not None
     assert not denied.is_certain
     reason = "“src/a.py” may be what another program runs: links in the workspace give it too many names to look at."
@@ -250,16 +250,16 @@ def test_a_file_with_more_names_than_are_looked_at_is_asked_about(home: Path, ma
 
 def test_a_stop_ends_it_at_the_next_link(home: Path) -> None:
     packages(home / "work", 3)
-    sign, checks = StopSign(), list[bool]()
+    sign, checks = CancelToken(), list[bool]()
 
     def check() -> None:
-        checks.append(sign.is_hoisted)
-        sign.check()
+        checks.append(sign.is_cancelled)
+        sign.raise_if_cancelled()
         if len(checks) == 2:
-            sign.hoist()
+            sign.cancel()
 
     with pytest.raises(Stopped):
-        startup_places([f"{home}/work/a.py"], f"{home}/work", check)
+        startup_paths([f"{home}/work/a.py"], f"{home}/work", check)
     assert checks == [False, False, True]
 
 
@@ -267,9 +267,9 @@ def test_a_link_to_what_is_asked_about_anyway_hides_nothing(home: Path, make_ope
     work = home / "work"
     work.mkdir()
     (work / "Makefile").symlink_to(".envrc")
-    case = Case(make_open_tool([Effect.WRITE]), "d", (PathSubject(f"{work}/.envrc"),))
-    grounds = Grounds(workspace=str(work), startup=startup_places([f"{work}/.envrc"], str(work)))
-    assert [each.program for each in startup_files(case, grounds).values()] == ["direnv"]
+    case = CallFacts(make_open_tool([Effect.WRITE]), "d", (PathSubject(f"{work}/.envrc"),))
+    grounds = ProtectedPaths(workspace=str(work), startup=startup_paths([f"{work}/.envrc"], str(work)))
+    assert [each.program for each in startup_files_to_ask_about(case, grounds).values()] == ["direnv"]
 
 
 def test_links_among_packages_lead_to_ordinary_work(home: Path) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.permissions.proposals import proposals
-from desktop_agent.permissions.shell.bundles import BUNDLES, bundle_of
-from desktop_agent.permissions.shell.reaching_options import reaches_further
+from desktop_agent.permissions.proposals import propose_rules
+from desktop_agent.permissions.shell.bundles import BUNDLES, find_bundle
+from desktop_agent.permissions.shell.reaching_options import has_escalating_words
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import CommandPattern, CommandSubject
 from desktop_agent.vocabulary.tool_calls import Effect
@@ -29,9 +29,9 @@ def test_each_command_of_a_bundle_is_one_that_would_be_proposed_alone(
     make_open_tool: MakeTool, beginning: tuple[str, ...]
 ) -> None:
     tool: AnyTool = make_open_tool([Effect.EXECUTE])
-    proposed = [each.pattern for each in proposals(tool, "d", (CommandSubject(" ".join(beginning)),))]
+    proposed = [each.pattern for each in propose_rules(tool, "d", (CommandSubject(" ".join(beginning)),))]
     assert proposed[0] == CommandPattern(words=beginning)
-    assert proposed[1] == bundle_of([beginning])
+    assert proposed[1] == find_bundle([beginning])
 
 
 def test_no_command_is_in_two_bundles_and_no_title_is_used_twice() -> None:
@@ -40,10 +40,10 @@ def test_no_command_is_in_two_bundles_and_no_title_is_used_twice() -> None:
 
 
 def test_commands_of_two_bundles_are_in_none() -> None:
-    assert bundle_of([("git", "log"), ("git", "add")]) is None
-    assert bundle_of([("git", "log"), ("git", "push")]) is None
-    assert bundle_of([()]) is None
-    assert bundle_of([]) is None
+    assert find_bundle([("git", "log"), ("git", "add")]) is None
+    assert find_bundle([("git", "log"), ("git", "push")]) is None
+    assert find_bundle([()]) is None
+    assert find_bundle([]) is None
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_what_is_read_only_writes_nothing_starts_nothing_and_shows_nothing_of_el
     tried = 0
     for option in chain([()], options_of(command)):
         words = ("git", command, *option, "a")
-        if reaches_further(words, words, 2):
+        if has_escalating_words(words, words, 2):
             continue
         tried += 1
         environment = {"PATH": "/usr/bin:/bin", "HOME": str(repository), "GIT_TRACE2_EVENT": str(trace)}

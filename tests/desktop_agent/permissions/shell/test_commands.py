@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from desktop_agent.permissions.shell import commands
-from desktop_agent.permissions.shell.commands import LONGEST_LINE, parsed
+from desktop_agent.permissions.shell.commands import MAX_LINE_LENGTH, parse_line
 
 N = None
 # A line and the commands in it, in order; those that others start stand behind them.
@@ -98,7 +98,7 @@ UNDERSTOOD: list[tuple[str, list[tuple[str | None, ...]]]] = [
 
 @pytest.mark.parametrize(("line", "commands"), UNDERSTOOD)
 def test_every_command_of_a_line_is_found(line: str, commands: list[tuple[str | None, ...]]) -> None:
-    found = parsed(line)
+    found = parse_line(line)
     assert [each.words for each in found.commands] == commands
     assert found.understood
 
@@ -118,11 +118,11 @@ def test_every_command_of_a_line_is_found(line: str, commands: list[tuple[str | 
     ],
 )
 def test_ordinary_lines_stay_understood(line: str) -> None:
-    assert parsed(line).understood
+    assert parse_line(line).understood
 
 
 def test_env_with_a_lone_dash_starts_what_follows() -> None:
-    assert [each.words for each in parsed("env - rm -rf /").commands][1:] == [("rm", "-rf", "/")]
+    assert [each.words for each in parse_line("env - rm -rf /").commands][1:] == [("rm", "-rf", "/")]
 
 
 NOT_UNDERSTOOD = [
@@ -311,14 +311,14 @@ NOT_UNDERSTOOD = [
     "env " * 4_900 + "ls",
     "[[ " + "-I a " * 3_900 + "]]",
     "bash -c '" + "nohup " * 3_000 + "'",
-    "a" * (LONGEST_LINE + 1),
+    "a" * (MAX_LINE_LENGTH + 1),
     'bash -c \'bash -c "bash -c \\"bash -c \\\\\\"bash -c \\\\\\\\\\\\\\"a\\\\\\\\\\\\\\"\\\\\\"\\""\'',
 ]
 
 
 @pytest.mark.parametrize("line", NOT_UNDERSTOOD)
 def test_what_may_run_more_than_is_seen_is_not_understood(line: str) -> None:
-    assert not parsed(line).understood
+    assert not parse_line(line).understood
 
 
 @pytest.mark.parametrize(
@@ -338,7 +338,7 @@ def test_what_may_run_more_than_is_seen_is_not_understood(line: str) -> None:
     ],
 )
 def test_files_that_a_line_reads_or_writes_are_named(line: str, files: list[Any]) -> None:
-    found = parsed(line)
+    found = parse_line(line)
     assert [(each.target, each.writes) for each in found.redirections] == files
     assert found.is_plain is (not files)
 
@@ -360,7 +360,7 @@ def test_files_that_a_line_reads_or_writes_are_named(line: str, files: list[Any]
     ],
 )
 def test_a_line_that_sets_a_variable_is_known(line: str, sets: bool) -> None:
-    assert parsed(line).sets_variables is sets
+    assert parse_line(line).sets_variables is sets
 
 
 def test_the_grammar_is_loaded_with_the_first_line_and_not_before() -> None:
@@ -377,14 +377,14 @@ def test_the_grammar_is_loaded_with_the_first_line_and_not_before() -> None:
 
 
 def test_a_line_that_is_too_long_is_not_remembered() -> None:
-    known = commands._parsed.cache_info().currsize
+    known = commands._parse.cache_info().currsize
     for length in range(1, 20):
-        assert not parsed("a" * (LONGEST_LINE + length)).understood
-    assert commands._parsed.cache_info().currsize == known
+        assert not parse_line("a" * (MAX_LINE_LENGTH + length)).understood
+    assert commands._parse.cache_info().currsize == known
 
 
 @pytest.mark.parametrize("line", ["x=(" * 6_000, "ls " + "@(a)" * 4_000, "ls " + "a[1]" * 4_000, "((1))" * 3_000])
 def test_what_would_be_long_to_read_is_not_read(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "_parser", lambda: pytest.fail("It is read."))
-    commands._parsed.cache_clear()
-    assert parsed(line) == commands.ParsedLine()
+    commands._parse.cache_clear()
+    assert parse_line(line) == commands.ParsedLine()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from desktop_agent.permissions.shell.commands import parsed
+from desktop_agent.permissions.shell.commands import parse_line
 
 BASH = shutil.which("bash")
 PIECES = [
@@ -59,9 +59,9 @@ def test_bash_tells_what_it_runs(tmp_path: Path) -> None:
 @given(st.lists(st.lists(st.sampled_from(PIECES), min_size=2, max_size=9).map("".join), min_size=40, max_size=40))
 def test_nothing_runs_that_was_not_found(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
     assert BASH is not None
-    understood = [line for line in lines if parsed(line).understood]
+    understood = [line for line in lines if parse_line(line).understood]
     ran = what_bash_runs(BASH, understood, tmp_path_factory.mktemp("bash"))
     assert len(ran) == len(understood)
     for line, commands in zip(understood, ran, strict=True):
-        found = parsed(line).commands
+        found = parse_line(line).commands
         assert all(any(fits(each.words, words) for each in found) for words in commands), (line, commands)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from desktop_agent.permissions.shell.explaining import explained
+from desktop_agent.permissions.shell.explaining import explain_line
 from desktop_agent.vocabulary.tool_calls import CommandPart, Risk
 
 
@@ -33,15 +33,15 @@ from desktop_agent.vocabulary.tool_calls import CommandPart, Risk
     ],
 )
 def test_each_command_says_what_to_look_at(line: str, parts: list[CommandPart]) -> None:
-    assert list(explained(line)[0]) == parts
+    assert list(explain_line(line)[0]) == parts
 
 
 def test_every_command_of_the_line_is_there() -> None:
-    parts, understood = explained("timeout 5 env A=b bash -c 'wget -q x && python3 y'")
+    parts, understood = explain_line("timeout 5 env A=b bash -c 'wget -q x && python3 y'")
 
     assert understood
     assert [each.text for each in parts if each.depth > 1][-2:] == ["wget -q x", "python3 y"]
 
 
 def test_what_is_not_understood_is_said() -> None:
-    assert explained('eval "$(cat x)"')[1] is False
+    assert explain_line('eval "$(cat x)"')[1] is False

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.permissions.shell.commands import parsed
-from desktop_agent.permissions.shell.harmless import Harmless
-from desktop_agent.permissions.shell.harmless_in_git import OF_GIT
-from desktop_agent.permissions.shell.reaching_options import reaches_further
+from desktop_agent.permissions.shell.commands import parse_line
+from desktop_agent.permissions.shell.harmless import SafeOptions
+from desktop_agent.permissions.shell.harmless_in_git import GIT_OPTIONS
+from desktop_agent.permissions.shell.reaching_options import has_escalating_words
 from tests.frame.patience import PATIENCE
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -131,11 +131,11 @@ STARTS = [
 @pytest.mark.parametrize("line", STARTS)
 def test_words_for_which_git_starts_another_program_are_asked_about(line: str, repository: Repository) -> None:
     assert repository.started_by(*shlex.split(line)[1:]) != [], "the trap does not show what it is there for"
-    (command,) = parsed(line).written
-    assert reaches_further(command.words, command.sources, 2)
+    (command,) = parse_line(line).written
+    assert has_escalating_words(command.words, command.sources, 2)
 
 
-def options_of(known: Harmless) -> Iterator[tuple[str, ...]]:
+def options_of(known: SafeOptions) -> Iterator[tuple[str, ...]]:
     """All that is said to be harmless; those with two dashes with a value and without."""
     yield ()
     for name in sorted(known.long):
@@ -155,11 +155,11 @@ BEHIND: dict[str, tuple[str, ...]] = {
 }
 
 
-@pytest.mark.parametrize("command", sorted(OF_GIT.keys() - NOT_TRIED))
+@pytest.mark.parametrize("command", sorted(GIT_OPTIONS.keys() - NOT_TRIED))
 def test_for_words_that_are_harmless_git_starts_nothing_and_writes_nothing_elsewhere(
     command: str, repository: Repository
 ) -> None:
-    known, before, words = OF_GIT[command], repository.around, command.split()
+    known, before, words = GIT_OPTIONS[command], repository.around, command.split()
     assert known is not None
     for at, option in enumerate(options_of(known)):
         for behind in BEHIND.get(command, ("HEAD a",)):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from desktop_agent.permissions.shell.explaining import explained
+from desktop_agent.permissions.shell.explaining import explain_line
 from desktop_agent.vocabulary.tool_calls import Risk
 
 DECEIVE = [
@@ -42,7 +42,7 @@ DECEIVE = [
 
 @pytest.mark.parametrize(("line", "char", "passes_for"), DECEIVE)
 def test_a_character_that_passes_for_another_is_named(line: str, char: str, passes_for: str) -> None:
-    parts = [part for part in explained(line)[0] if part.lookalikes]
+    parts = [part for part in explain_line(line)[0] if part.lookalikes]
     assert [Risk.LOOKALIKE in part.risks for part in parts] == [True]
     assert (parts[0].lookalikes[0].char, parts[0].lookalikes[0].passes_for) == (char, passes_for)
     assert parts[0].lookalikes[0].name.startswith(f"U+{ord(char):04X} ")
@@ -80,4 +80,4 @@ ORDINARY = [
 
 @pytest.mark.parametrize("line", ORDINARY)
 def test_what_is_of_another_language_is_no_deception(line: str) -> None:
-    assert [part.lookalikes for part in explained(line)[0] if part.lookalikes] == []
+    assert [part.lookalikes for part in explain_line(line)[0] if part.lookalikes] == []

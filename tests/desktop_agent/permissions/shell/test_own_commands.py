@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.permissions.shell.commands import parsed
+from desktop_agent.permissions.shell.commands import parse_line
 
 BASH = shutil.which("bash")
 COMMANDS = [
@@ -46,12 +46,12 @@ def ran_in(lines: list[str], folder: Path) -> list[str]:
 def test_bash_runs_what_a_subscript_holds(tmp_path: Path) -> None:
     dangerous = [WITHIN.format(each) for each in ("test -v 'c[b]'", "printf $o x", "ls {c[b]}>&1", "[[ b -eq 1 ]]")]
     assert ran_in(dangerous, tmp_path) == dangerous
-    assert not [line for line in dangerous if parsed(line).understood]
+    assert not [line for line in dangerous if parse_line(line).understood]
 
 
 @pytest.mark.skipif(BASH is None, reason="needs bash")
 def test_what_is_understood_runs_no_subscript(tmp_path: Path) -> None:
-    understood = [line for line in lines() if parsed(line).understood]
+    understood = [line for line in lines() if parse_line(line).understood]
     assert len(understood) > 1000
     pieces = [understood[at : at + 500] for at in range(0, len(understood), 500)]
     assert [line for piece in pieces for line in ran_in(piece, tmp_path)] == []
@@ -81,4 +81,4 @@ def test_what_is_understood_runs_no_subscript(tmp_path: Path) -> None:
     ],
 )
 def test_a_line_that_goes_to_another_folder_is_known(line: str, moves: bool) -> None:
-    assert parsed(line).moves is moves
+    assert parse_line(line).changes_folder is moves

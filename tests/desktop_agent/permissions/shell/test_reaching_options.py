@@ -1,7 +1,7 @@
 import pytest
 
-from desktop_agent.permissions.shell.commands import parsed
-from desktop_agent.permissions.shell.reaching_options import names_of, reaches_further
+from desktop_agent.permissions.shell.commands import parse_line
+from desktop_agent.permissions.shell.reaching_options import has_escalating_words, program_names
 
 LINES = [
     ("sort -u a", 1, False),
@@ -278,14 +278,14 @@ LINES = [
 
 @pytest.mark.parametrize(("line", "seen", "reaches"), LINES)
 def test_options_that_do_what_the_first_words_do_not_say(line: str, seen: int, reaches: bool) -> None:
-    (command,) = parsed(line).written
-    assert reaches_further(command.words, command.sources, seen) is reaches
+    (command,) = parse_line(line).written
+    assert has_escalating_words(command.words, command.sources, seen) is reaches
 
 
 @pytest.mark.timeout(60)
 def test_a_program_is_known_without_its_version() -> None:
     for word, name in (("python3.12", "python"), ("/bin/gcc-12", "gcc"), ("a.1.2", "a"), ("a--1", "a-")):
-        assert names_of(word)[1] == name
-    assert names_of("7")[1] == ""
+        assert program_names(word)[1] == name
+    assert program_names("7")[1] == ""
     # So many that to look for the end from each of them would take hours.
-    assert names_of("1" * 1_000_000 + "x")[1] == "1" * 1_000_000 + "x"
+    assert program_names("1" * 1_000_000 + "x")[1] == "1" * 1_000_000 + "x"

@@ -2,8 +2,12 @@
 
 import pytest
 
-from desktop_agent.permissions.shell.commands import parsed
-from desktop_agent.permissions.shell.read_only_commands import is_read_only_beside_others, is_read_only_line, leads_out
+from desktop_agent.permissions.shell.commands import parse_line
+from desktop_agent.permissions.shell.read_only_commands import (
+    is_read_only_anywhere,
+    is_read_only_line,
+    leaves_workspace,
+)
 from desktop_agent.permissions.shell.read_only_scripts import awk_only_prints, sed_only_prints
 from desktop_agent.vocabulary.conduct.rules import CommandSubject
 
@@ -257,8 +261,8 @@ NOT_BESIDE = [
 
 @pytest.mark.parametrize("line", [*BESIDE, *NOT_BESIDE])
 def test_beside_a_command_that_may_write_only_plain_tools_are_read_only(line: str) -> None:
-    (command,) = parsed(line).written
-    assert is_read_only_beside_others(command, WORKSPACE) is (line in BESIDE)
+    (command,) = parse_line(line).written
+    assert is_read_only_anywhere(command, WORKSPACE) is (line in BESIDE)
 
 
 def test_nothing_is_not_read_only() -> None:
@@ -287,4 +291,4 @@ def test_nothing_is_not_read_only() -> None:
     ],
 )
 def test_a_word_leads_out_of_the_workspace(word: str, leads: bool) -> None:
-    assert leads_out(word, WORKSPACE) is leads
+    assert leaves_workspace(word, WORKSPACE) is leads

@@ -2,7 +2,7 @@
 
 import pytest
 
-from desktop_agent.permissions.rule_matching import Case, Match, catches
+from desktop_agent.permissions.rule_matching import CallFacts, Match, match_restriction
 from desktop_agent.vocabulary.conduct.rules import CommandPattern, CommandSubject, Rule, RuleEffect
 from desktop_agent.vocabulary.tool_calls import Effect
 from tests.desktop_agent.permissions.conftest import open_tool
@@ -12,7 +12,7 @@ NO, MAYBE, YES = Match.NO, Match.MAYBE, Match.YES
 
 def caught(line: str, *words: str) -> Match:
     rule = Rule(effect=RuleEffect.DENY, tool="*", pattern=CommandPattern(words=words or ("git", "push")))
-    return catches(rule, Case(open_tool([Effect.EXECUTE]), "", (CommandSubject(line),)))
+    return match_restriction(rule, CallFacts(open_tool([Effect.EXECUTE]), "", (CommandSubject(line),)))
 
 
 @pytest.mark.parametrize(

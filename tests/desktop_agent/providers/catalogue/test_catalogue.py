@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from desktop_agent.providers.catalogue.catalogue import Catalogue
-from desktop_agent.providers.catalogue.tables import parsed
+from desktop_agent.providers.catalogue.tables import parse_table
 from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, Price
 
 
@@ -21,7 +21,7 @@ async def catalogue() -> Catalogue:
 
 
 async def own(text: str) -> Catalogue:
-    made = Catalogue(parsed(text), shipped=True, today=day)
+    made = Catalogue(parse_table(text), shipped=True, today=day)
     await made.warm_up()
     return made
 
@@ -57,7 +57,7 @@ async def test_what_the_person_says_wins_field_by_field() -> None:
 
 async def test_a_changed_price_holds_after_the_vendors_own_change() -> None:
     catalogue = Catalogue(
-        parsed("[gemini.gemini-4-argon]\nprice.input = 1\n"), shipped=True, today=lambda: date(2027, 1, 1)
+        parse_table("[gemini.gemini-4-argon]\nprice.input = 1\n"), shipped=True, today=lambda: date(2027, 1, 1)
     )
     await catalogue.warm_up()
     found = catalogue.find("gemini", "gemini-4-argon")

@@ -5,13 +5,13 @@ from datetime import date
 import pytest
 
 from desktop_agent.providers.catalogue.pricing import Pricing
-from desktop_agent.providers.catalogue.tables import shipped
+from desktop_agent.providers.catalogue.tables import load_shipped_table
 from desktop_agent.vocabulary.requests import Price
 from desktop_agent.vocabulary.usage import Usage
 
 
 def price_of(vendor: str, model: str, day: date = date(2026, 11, 21)) -> Price:
-    found = shipped().find(vendor, model, day)
+    found = load_shipped_table().find(vendor, model, day)
     assert found is not None
     assert found.price is not None
     return found.price

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.providers.catalogue import tables
-from desktop_agent.providers.catalogue.tables import Row, Table, parsed, shipped
+from desktop_agent.providers.catalogue.tables import ModelRow, ModelTable, load_shipped_table, parse_table
 from desktop_agent.vocabulary.requests import Capabilities, Price
 
 DAY = date(2026, 11, 21)
 
 
-def title(table: Table, model: str, vendor: str = "v") -> str | None:
+def title(table: ModelTable, model: str, vendor: str = "v") -> str | None:
     found = table.find(vendor, model, DAY)
     return None if found is None else found.title
 
@@ -39,7 +39,7 @@ def title(table: Table, model: str, vendor: str = "v") -> str | None:
     ],
 )
 def test_the_longest_name_that_fits_holds(model: str, expected: str | None) -> None:
-    table = parsed(
+    table = parse_table(
         '[v."big-5"]\ntitle = "five"\n[v."big-5-mini"]\ntitle = "mini"\n'
         '[v."big-5.1*"]\ntitle = "all of 5.1"\n[v."big-5.1"]\ntitle = "one"\n'
     )
@@ -48,7 +48,7 @@ def test_the_longest_name_that_fits_holds(model: str, expected: str | None) -> N
 
 
 def test_prices_change_on_their_day() -> None:
-    table = parsed(
+    table = parse_table(
         "[v.m]\nprice = { input = 1 }\nlater = [{ from = 2027-01-01, price = { input = 3 } },"
         " { from = 2026-12-01, price = { input = 2 } }]\n"
     )
@@ -63,11 +63,11 @@ def test_prices_change_on_their_day() -> None:
 
 
 def test_every_capability_can_be_said_in_a_row() -> None:
-    assert {each.name for each in fields(Capabilities)} <= set(Row.model_fields)
+    assert {each.name for each in fields(Capabilities)} <= set(ModelRow.model_fields)
 
 
 def test_what_a_row_says_arrives() -> None:
-    table = parsed(
+    table = parse_table(
         '[v.m]\ncontext_window = 1000\nreasoning_modes = ["disabled", "budget"]\nbudget = [1, 9]\nefforts = ["low"]\n'
         "images = false\nretires = 2027-01-14\nprice = { input = 1, beyond = 10, long = { input = 2 } }\n"
     )
@@ -98,20 +98,20 @@ def test_what_a_row_says_arrives() -> None:
     ],
 )
 def test_an_entry_that_cannot_be_used_is_named_and_the_others_stay(text: str, place: str, line: int | None) -> None:
-    table = parsed(text + '[other.m]\ntitle = "here"\n')
-    assert [(each.place, each.line) for each in table.strange] == [(place, line)]
+    table = parse_table(text + '[other.m]\ntitle = "here"\n')
+    assert [(each.place, each.line) for each in table.errors] == [(place, line)]
     assert title(table, "m", "other") == "here"
     assert title(table, "m") is None
 
 
 def test_a_table_that_is_none() -> None:
     with pytest.raises(tomllib.TOMLDecodeError, match="line 2"):
-        parsed("[v.m]\ntitle = \n")
+        parse_table("[v.m]\ntitle = \n")
 
 
 def test_the_shipped_table_is_whole() -> None:
-    table = shipped()
-    assert table.strange == ()
+    table = load_shipped_table()
+    assert table.errors == ()
     assert set(table.rows) == {"anthropic", "openai", "gemini", "deepseek", "mistral", "groq", "xai"}
     assert sum(map(len, table.rows.values())) > 60
     for rows in table.rows.values():
@@ -145,7 +145,7 @@ def test_the_shipped_table_is_whole() -> None:
     ],
 )
 def test_models_of_today_are_known(vendor: str, model: str) -> None:
-    found = shipped().find(vendor, model, DAY)
+    found = load_shipped_table().find(vendor, model, DAY)
     assert found is not None
     assert found.capabilities.context_window is not None
     assert found.capabilities.tools is True
@@ -156,10 +156,10 @@ def test_the_page_about_tables_is_right() -> None:
     examples = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     assert len(examples) == 3
     for example in examples:
-        table = parsed(example)
+        table = parse_table(example)
         assert table.rows
-        assert table.strange == ()
-    assert [name for name in (*Row.model_fields, *Price.model_fields) if f"`{name}`" not in page] == []
+        assert table.errors == ()
+    assert [name for name in (*ModelRow.model_fields, *Price.model_fields) if f"`{name}`" not in page] == []
 
 
 def test_the_shipped_table_says_where_its_prices_come_from() -> None:

@@ -41,7 +41,7 @@ class Client(Protocol):
 
     def client(self, url: str) -> AbstractAsyncContextManager[Any]: ...
 
-    def begun(self, text: str, png: str | None = None) -> list[Any]: ...
+    def has_begun(self, text: str, png: str | None = None) -> list[Any]: ...
 
     def returned(self, said: Said, results: list[str]) -> list[Any]: ...
 
@@ -77,7 +77,7 @@ class OpenAIChat:
     def client(self, url: str) -> AbstractAsyncContextManager[Any]:
         return _openai(url)
 
-    def begun(self, text: str, png: str | None = None) -> list[Any]:
+    def has_begun(self, text: str, png: str | None = None) -> list[Any]:
         picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{png}"}}
         return [{"role": "user", "content": [{"type": "text", "text": text}, *([picture] if png else [])]}]
 
@@ -136,7 +136,7 @@ class OpenAIResponses(OpenAIChat):
     name = "openai-responses"
     finish_with_calls = "completed"
 
-    def begun(self, text: str, png: str | None = None) -> list[Any]:
+    def has_begun(self, text: str, png: str | None = None) -> list[Any]:
         picture = {"type": "input_image", "detail": "auto", "image_url": f"data:image/png;base64,{png}"}
         return [{"role": "user", "content": [{"type": "input_text", "text": text}, *([picture] if png else [])]}]
 
@@ -195,7 +195,7 @@ class Anthropic:
         async with anthropic.AsyncAnthropic(api_key="none", base_url=url, max_retries=0) as client:
             yield client
 
-    def begun(self, text: str, png: str | None = None) -> list[Any]:
+    def has_begun(self, text: str, png: str | None = None) -> list[Any]:
         picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": png}}
         return [{"role": "user", "content": [{"type": "text", "text": text}, *([picture] if png else [])]}]
 
@@ -259,7 +259,7 @@ class Gemini:
             client.close()
             await _settled()
 
-    def begun(self, text: str, png: str | None = None) -> list[Any]:
+    def has_begun(self, text: str, png: str | None = None) -> list[Any]:
         picture = {"inlineData": {"mimeType": "image/png", "data": png}}
         return [{"role": "user", "parts": [{"text": text}, *([picture] if png else [])]}]
 

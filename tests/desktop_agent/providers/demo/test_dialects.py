@@ -93,13 +93,13 @@ def thoughts(message: Message) -> str:
 @pytest.fixture
 async def talk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Talk]:
     sent: list[Request] = []
-    understood = routes.understood
+    understood = routes.answer_request
 
     async def remembered(asked: Request, *more: Any) -> Any:
         sent.append(asked)
         return await understood(asked, *more)
 
-    monkeypatch.setattr(routes, "understood", remembered)
+    monkeypatch.setattr(routes, "answer_request", remembered)
     server, http = demo.DemoServer(speed=math.inf), HttpClient()
     endpoint = demo.demo_endpoint(await server.start(), request.param)
     provider = make_provider(endpoint.dialect, endpoint.base_url, None, http)

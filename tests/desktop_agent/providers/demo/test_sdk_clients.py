@@ -31,7 +31,7 @@ async def url_of(server: DemoServer) -> str:
 @pytest.mark.parametrize("streams", [True, False], ids=["stream", "whole"])
 async def test_text_and_thought(server: DemoServer, sdk: Client, streams: bool) -> None:
     async with sdk.client(await url_of(server)) as client:
-        said = await sdk.ask(client, sdk.begun("Hello!"), streams=streams)
+        said = await sdk.ask(client, sdk.has_begun("Hello!"), streams=streams)
     assert (said.text, said.thought) == (texts.GREETING, texts.GREETING_THOUGHT)
     assert (said.calls, said.input_tokens) == ([], len("Hello!") // 4 + 1)
     assert said.output_tokens is not None
@@ -41,7 +41,7 @@ async def test_text_and_thought(server: DemoServer, sdk: Client, streams: bool) 
 @pytest.mark.parametrize("streams", [True, False], ids=["stream", "whole"])
 async def test_parallel_calls_and_their_results(server: DemoServer, sdk: Client, streams: bool) -> None:
     async with sdk.client(await url_of(server)) as client:
-        history = sdk.begun("use both tools")
+        history = sdk.has_begun("use both tools")
         said = await sdk.ask(client, history, tools=True, streams=streams)
         assert said.wanted == [
             ("write_file", {"path": texts.FILE_PATH, "content": texts.FILE_CONTENT}),
@@ -57,13 +57,13 @@ async def test_parallel_calls_and_their_results(server: DemoServer, sdk: Client,
 
 async def test_a_second_round_of_calls_brings_both_thoughts_back(server: DemoServer, sdk: Client) -> None:
     async with sdk.client(await url_of(server)) as client:
-        history = sdk.begun("write a file and check it")
+        history = sdk.has_begun("write a file and check it")
         for result in ("Created notes/hello.txt (82 bytes).", texts.FILE_CONTENT):
             said = await sdk.ask(client, history, tools=True)
             assert said.thought
             history += [*said.turn, *sdk.returned(said, [result])]
         last = await sdk.ask(client, history, tools=True)
-        history += [*last.turn, *sdk.begun("And the weather?")]
+        history += [*last.turn, *sdk.has_begun("And the weather?")]
         assert (await sdk.ask(client, history, tools=True)).text == texts.SHORT
     assert last.text.count("**succeeded**") == 2
     question = server.connections[-2].question
@@ -75,7 +75,7 @@ async def test_a_picture(server: DemoServer, sdk: Client) -> None:
     out = io.BytesIO()
     Image.new("RGB", (31, 17), "teal").save(out, "PNG")
     async with sdk.client(await url_of(server)) as client:
-        said = await sdk.ask(client, sdk.begun("look", base64.b64encode(out.getvalue()).decode()))
+        said = await sdk.ask(client, sdk.has_begun("look", base64.b64encode(out.getvalue()).decode()))
     assert f"31 x 17 pixels, {len(out.getvalue()):,} bytes" in said.text
 
 
@@ -83,10 +83,10 @@ async def test_a_picture(server: DemoServer, sdk: Client) -> None:
 async def test_an_error_in_the_middle_is_raised(server: DemoServer, sdk: Client, streams: bool) -> None:
     async with sdk.client(await url_of(server)) as client:
         with pytest.raises(sdk.failure(), match="The demo was asked for an error"):
-            await sdk.ask(client, sdk.begun("error please"), streams=streams)
+            await sdk.ask(client, sdk.has_begun("error please"), streams=streams)
 
 
 async def test_models_and_token_counts(server: DemoServer, sdk: Client) -> None:
     async with sdk.client(await url_of(server)) as client:
         assert await sdk.models(client) == ["demo"]
-        assert await sdk.count(client, sdk.begun("Hello, how are you?")) in (None, 5)
+        assert await sdk.count(client, sdk.has_begun("Hello, how are you?")) in (None, 5)

@@ -14,7 +14,7 @@ from PIL import Image
 
 from desktop_agent.agent.calls.results import with_edit_note
 from desktop_agent.providers.demo import texts
-from desktop_agent.providers.demo.script import pieces
+from desktop_agent.providers.demo.script import split_pieces
 from desktop_agent.providers.demo.server import DemoServer, RequestRecord, demo_endpoint
 from desktop_agent.vocabulary.blocks import Text, ToolResult
 from tests.frame.patience import PATIENCE
@@ -434,8 +434,8 @@ async def test_a_request_sent_before_the_answer_ended_is_answered_too(client: ht
 
 def test_pieces_are_small_and_join_to_the_text() -> None:
     for text in (texts.GREETING, texts.long_story(), "  \n a  ", "", "日本語のとても長い文章です"):
-        assert "".join(pieces(text)) == text
-        assert all(len(piece.strip()) <= 7 for piece in pieces(text))
+        assert "".join(split_pieces(text)) == text
+        assert all(len(piece.strip()) <= 7 for piece in split_pieces(text))
 
 
 def test_the_endpoint_is_of_kind_demo_in_every_dialect() -> None:

@@ -9,9 +9,9 @@ from pydantic import SecretStr
 
 from desktop_agent.providers.catalogue.pricing import Pricing
 from desktop_agent.providers.dialects import answering
-from desktop_agent.providers.dialects.answering import Opened, answered, key_header, opened_answer, without_key
+from desktop_agent.providers.dialects.answering import OpenedStream, key_header, redact_key, send_request, stream_events
 from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.providers.transport.http_client import HttpAnswer, HttpCall, HttpClient, SecretHeader
+from desktop_agent.providers.transport.http_client import HttpClient, HttpRequest, HttpResponse, SecretHeader
 from desktop_agent.providers.transport.json_text import dumps
 from desktop_agent.providers.transport.sse import DONE, Frame, SseDecoder
 from desktop_agent.vocabulary.errors import (
@@ -74,7 +74,7 @@ class Plain:
             self._builder.thinking(data["think"])
         if "usage" in data:
             self._builder.usage = Usage(**data["usage"])
-        self._builder.named(data.get("name"))
+        self._builder.set_response_id(data.get("name"))
         if "error" in data:
             self.failure = Overloaded(data["error"])
         self.has_ended = self.has_ended or "end" in data
@@ -97,13 +97,13 @@ class Asking:
         self._http, self._server, self._opened = http, server, opened
 
     def stream(self, **timeouts: float) -> AsyncGenerator[ProviderEvent, None]:
-        async def opening() -> Opened:
-            call = HttpCall(f"{self._server.url}/x", Timeouts(**timeouts), b"{}", self._secret)
-            answer = await opened_answer(self._http, call, self.state)
+        async def opening() -> OpenedStream:
+            call = HttpRequest(f"{self._server.url}/x", Timeouts(**timeouts), b"{}", self._secret)
+            answer = await send_request(self._http, call, self.state)
             builder = PartBuilder("plain")
-            return Opened(answer, builder, Plain(builder), Origin(provider="plain"), **self._opened)
+            return OpenedStream(answer, builder, Plain(builder), Origin(provider="plain"), **self._opened)
 
-        return answered(opening, self.state)
+        return stream_events(opening, self.state)
 
 
 async def collected(stream: AsyncGenerator[ProviderEvent, None]) -> tuple[list[ProviderEvent], ProviderError | None]:
@@ -188,7 +188,7 @@ UNENDED = [MessageDelta(StopReason.END_TURN, "end", {"unended": True}), Done()]
 async def test_an_answer_kept_open_after_its_finish_is_closed_and_marked(
     http: HttpClient, monkeypatch: pytest.MonkeyPatch, said: str
 ) -> None:
-    monkeypatch.setattr(answering, "ENDING_PATIENCE", 0.05)
+    monkeypatch.setattr(answering, "END_TIMEOUT", 0.05)
     held = Reply(sse({"text": "hi"}, {said: 1}, done=False), hold=asyncio.Event())
     async with Loopback(held) as server:
         async with asyncio.timeout(PATIENCE):
@@ -230,14 +230,14 @@ async def test_text_long_after_the_first_finish_counts(monkeypatch: pytest.Monke
     source = Waiting(monkeypatch, *steps)
     builder, decoder = PartBuilder("plain"), SseDecoder()
     reader = Plain(builder)
-    chunks = answering._UntilSilent(source, reader, builder)
+    chunks = answering._ChunksUntilSilent(source, reader, builder)
     limits: list[float | None] = []
     real = asyncio.timeout
     monkeypatch.setattr(asyncio, "timeout", lambda limit: limits.append(limit) or real(None))
     async for chunk in chunks:
         for frame in decoder.feed(chunk):
             reader.read(frame)
-        builder.take()
+        builder.take_events()
     assert limits == [30.0] * 10
 
 
@@ -248,10 +248,10 @@ async def test_signs_of_life_are_no_content(monkeypatch: pytest.MonkeyPatch) -> 
     limits: list[float | None] = []
     real = asyncio.timeout
     monkeypatch.setattr(asyncio, "timeout", lambda limit: limits.append(limit) or real(None))
-    async for chunk in answering._UntilSilent(source, reader, builder):
+    async for chunk in answering._ChunksUntilSilent(source, reader, builder):
         for frame in decoder.feed(chunk):
             reader.read(frame)
-        builder.take()
+        builder.take_events()
     assert limits == [30.0, 20.0, 10.0, 0.0]
 
 
@@ -333,13 +333,13 @@ async def test_the_connection_is_used_again_after_a_whole_answer(http: HttpClien
 
 def test_a_key_that_a_server_echoed_is_taken_out() -> None:
     secret = SecretHeader.bearer(SecretStr(KEY))
-    assert KEY not in dumps(without_key({"message": [f"bad key {KEY}!"]}, secret)).decode()
-    assert without_key({"a": KEY}, None) == {"a": KEY}
+    assert KEY not in dumps(redact_key({"message": [f"bad key {KEY}!"]}, secret)).decode()
+    assert redact_key({"a": KEY}, None) == {"a": KEY}
 
 
-async def _opened_with_key(http: HttpClient, server: Loopback) -> HttpAnswer:
-    call = HttpCall(server.url, Timeouts(), b"{}", SecretHeader.bearer(SecretStr(KEY)))
-    return await opened_answer(http, call, ProviderState())
+async def _opened_with_key(http: HttpClient, server: Loopback) -> HttpResponse:
+    call = HttpRequest(server.url, Timeouts(), b"{}", SecretHeader.bearer(SecretStr(KEY)))
+    return await send_request(http, call, ProviderState())
 
 
 async def test_a_key_echoed_in_escapes_is_not_told(http: HttpClient) -> None:
@@ -386,8 +386,8 @@ def test_the_header_of_a_pasted_key(key: SecretStr | None, name: str, carried: t
 
 async def test_a_key_that_is_a_word_of_headers_changes_none(http: HttpClient) -> None:
     async with Loopback(Reply(b"{}", headers={"content-type": "application/json"}), judged=False) as server:
-        call = HttpCall(server.url, Timeouts(), b"{}", SecretHeader.bearer(SecretStr("json")))
-        answer = await opened_answer(http, call, ProviderState())
+        call = HttpRequest(server.url, Timeouts(), b"{}", SecretHeader.bearer(SecretStr("json")))
+        answer = await send_request(http, call, ProviderState())
         await answer.aclose()
     assert answer.headers["content-type"] == "application/json"
 

@@ -2,11 +2,11 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.dialects.gemini.request import body_for as gemini_body
+from desktop_agent.providers.dialects.gemini.request import build_body as gemini_body
 from desktop_agent.providers.dialects.openai_chat.messages import Recipient as ChatRecipient
-from desktop_agent.providers.dialects.openai_chat.request import body_for as chat_body
+from desktop_agent.providers.dialects.openai_chat.request import build_body as chat_body
 from desktop_agent.providers.dialects.openai_responses.items import Recipient as ResponsesRecipient
-from desktop_agent.providers.dialects.openai_responses.request import body_for as responses_body
+from desktop_agent.providers.dialects.openai_responses.request import build_body as responses_body
 from desktop_agent.providers.dialects.servers import FAMILIES
 from desktop_agent.vocabulary.blocks import Image, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.errors import ImagesNotSupported, ToolCallingNotSupported

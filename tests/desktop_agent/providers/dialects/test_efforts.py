@@ -2,7 +2,7 @@
 
 import pytest
 
-from desktop_agent.providers.dialects.efforts import effort_word, grok_version
+from desktop_agent.providers.dialects.efforts import choose_effort, grok_version
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.requests import (
     Effort,
@@ -38,7 +38,7 @@ def test_a_wish_as_a_word(
     wish: Reasoning | None, efforts: tuple[Effort, ...] | None, word: str | None, *, can_be_off: bool, is_said: bool
 ) -> None:
     request = ModelRequest("m", (Message.user("hi"),), config=ProviderConfig(reasoning=wish))
-    found, said = effort_word(request, efforts, can_be_off=can_be_off)
+    found, said = choose_effort(request, efforts, can_be_off=can_be_off)
     assert found == word
     assert bool(said) is is_said
 

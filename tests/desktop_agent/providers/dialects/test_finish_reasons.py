@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.conversation.folding.endings import UNENDED, ending
+from desktop_agent.conversation.folding.endings import NOT_ENDED, explain_ending
 from desktop_agent.providers.dialects.answering import FrameReader
 from desktop_agent.providers.dialects.anthropic.frames import FrameReader as AnthropicReader
-from desktop_agent.providers.dialects.finish_reasons import failure_of, finish_word, reason_of
+from desktop_agent.providers.dialects.finish_reasons import failure_for, finish_word, stop_reason_for
 from desktop_agent.providers.dialects.gemini.frames import FrameReader as GeminiReader
 from desktop_agent.providers.dialects.openai_chat.frames import FrameReader as ChatReader
 from desktop_agent.providers.part_builder import PartBuilder
@@ -36,7 +36,7 @@ from desktop_agent.vocabulary.provider_events import MessageDelta, StopReason, U
     ],
 )
 def test_words_by_what_they_mean(word: str, reason: StopReason) -> None:
-    assert (finish_word(word), reason_of(word), failure_of(word, None)) == (word, reason, None)
+    assert (finish_word(word), stop_reason_for(word), failure_for(word, None)) == (word, reason, None)
 
 
 @pytest.mark.parametrize("nothing", ["", "null", "None", " NULL ", None, 0, False, {}])
@@ -45,8 +45,8 @@ def test_nothing_is_said_in_many_ways(nothing: Any) -> None:
 
 
 def test_words_for_answers_that_failed() -> None:
-    assert isinstance(failure_of("network_error", "q1"), ServerFailed)
-    assert isinstance(failure_of("insufficient_system_resource", None), Overloaded)
+    assert isinstance(failure_for("network_error", "q1"), ServerFailed)
+    assert isinstance(failure_for("insufficient_system_resource", None), Overloaded)
 
 
 def chat(word: str) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def test_the_word_null_is_no_end_in_any_dialect(kind: Any, frame: Any) -> None:
     reader.read(("", frame("length" if kind is not GeminiReader else "MAX_TOKENS")))
     assert reader.has_finished
     reader.end()
-    (end,) = [each for each in builder.take() if isinstance(each, MessageDelta)]
+    (end,) = [each for each in builder.take_events() if isinstance(each, MessageDelta)]
     assert end.stop_reason is StopReason.MAX_TOKENS
 
 
@@ -96,11 +96,11 @@ def test_usage_inside_choices_or_behind_the_end_mark(behind: bool) -> None:
     if behind:
         reader.read(("", {"choices": [], "usage": usage}))
     reader.end()
-    (update,) = [each for each in builder.take() if isinstance(each, UsageUpdate)]
+    (update,) = [each for each in builder.take_events() if isinstance(each, UsageUpdate)]
     assert (update.usage.input_tokens, update.usage.output_tokens) == (3, 2)
 
 
 def test_an_answer_that_its_server_did_not_end_is_marked() -> None:
-    found = ending(StopReason.END_TURN, {"unended": True})
+    found = explain_ending(StopReason.END_TURN, {"unended": True})
     assert found is not None
-    assert found.sentence == UNENDED
+    assert found.sentence == NOT_ENDED

@@ -1,6 +1,6 @@
 import pytest
 
-from desktop_agent.providers.dialects.openai_models import effort_of, nearest_effort, openai_model
+from desktop_agent.providers.dialects.openai_models import effort_for, nearest_effort, openai_model_facts
 from desktop_agent.vocabulary.requests import Effort, ReasoningBudget, ReasoningEffort
 
 
@@ -25,21 +25,21 @@ from desktop_agent.vocabulary.requests import Effort, ReasoningBudget, Reasoning
     ],
 )
 def test_how_a_model_reasons(name: str, efforts: str, can_be_off: bool, by_default: bool) -> None:
-    model = openai_model(name)
+    model = openai_model_facts(name)
     assert model is not None
     assert (" ".join(model.efforts), model.can_be_off, model.reasons_by_default) == (efforts, can_be_off, by_default)
 
 
 @pytest.mark.parametrize("name", ["gpt-7", "qwen3", "llama-4", "", "my-o4"])
 def test_an_unknown_name_is_unknown(name: str) -> None:
-    assert openai_model(name) is None
+    assert openai_model_facts(name) is None
 
 
 @pytest.mark.parametrize(
     ("name", "takes"), [("gpt-5.6-sol", True), ("gpt-6-luna", True), ("gpt-5.5", False), ("o3", False)]
 )
 def test_which_models_take_options_for_their_cache(name: str, takes: bool) -> None:
-    model = openai_model(name)
+    model = openai_model_facts(name)
     assert model is not None
     assert model.cache_options is takes
 
@@ -58,11 +58,11 @@ def test_the_nearest_effort(level: Effort, efforts: tuple[Effort, ...], nearest:
 
 
 def test_a_budget_as_an_effort() -> None:
-    assert [effort_of(ReasoningBudget(tokens=each)) for each in (1, 2048, 2049, 8192, 8193)] == [
+    assert [effort_for(ReasoningBudget(tokens=each)) for each in (1, 2048, 2049, 8192, 8193)] == [
         "low",
         "low",
         "medium",
         "medium",
         "high",
     ]
-    assert effort_of(ReasoningEffort(level="xhigh")) == "xhigh"
+    assert effort_for(ReasoningEffort(level="xhigh")) == "xhigh"

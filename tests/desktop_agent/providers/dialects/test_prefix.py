@@ -1,13 +1,14 @@
-from desktop_agent.providers.dialects.prefix import PrefixDigest, account_of
+from desktop_agent.providers.dialects.prefix import PrefixDigest, account_digest
 
 
 def test_accounts_are_told_apart_by_server_and_model() -> None:
     names = {
-        account_of(*each) for each in [("https://a", "m"), ("https://a", "n"), ("https://b", "m"), ("https://am", "")]
+        account_digest(*each)
+        for each in [("https://a", "m"), ("https://a", "n"), ("https://b", "m"), ("https://am", "")]
     }
     assert len(names) == 4
-    assert account_of("https://a", "m") == account_of("https://a", "m")
-    assert "https" not in account_of("https://a", "m")
+    assert account_digest("https://a", "m") == account_digest("https://a", "m")
+    assert "https" not in account_digest("https://a", "m")
 
 
 def digest(*pieces: object, account: str = "x") -> str:

@@ -1,6 +1,6 @@
 import pytest
 
-from desktop_agent.providers.dialects.servers import FAMILIES, by_address, by_listing
+from desktop_agent.providers.dialects.servers import FAMILIES, quirks_for_listing, quirks_for_url
 
 STRANGER = FAMILIES["stranger"]
 
@@ -29,12 +29,12 @@ STRANGER = FAMILIES["stranger"]
     ],
 )
 def test_families_by_address(url: str, family: str) -> None:
-    assert by_address(url).family == family
+    assert quirks_for_url(url).family == family
 
 
 def test_a_listing_corrects_a_guess_but_no_vendor() -> None:
     entries = [{"id": "a", "owned_by": "vllm"}, {"id": "b", "owned_by": 7}, {}]
-    assert by_listing(entries, STRANGER).family == "vllm"
-    assert by_listing(entries, FAMILIES["llamacpp"]).family == "vllm"
-    assert by_listing(entries, FAMILIES["openai"]).family == "openai"
-    assert by_listing([*entries, {"owned_by": "library"}], STRANGER).family == "stranger"
+    assert quirks_for_listing(entries, STRANGER).family == "vllm"
+    assert quirks_for_listing(entries, FAMILIES["llamacpp"]).family == "vllm"
+    assert quirks_for_listing(entries, FAMILIES["openai"]).family == "openai"
+    assert quirks_for_listing([*entries, {"owned_by": "library"}], STRANGER).family == "stranger"

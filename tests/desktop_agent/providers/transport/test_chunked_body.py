@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from desktop_agent.providers.transport import chunked_body, http_client, routes
 from desktop_agent.providers.transport.chunked_body import ChunkedBody
-from desktop_agent.providers.transport.http_client import HttpCall, HttpClient
+from desktop_agent.providers.transport.http_client import HttpClient, HttpRequest
 from desktop_agent.vocabulary.errors import AgentError, TimedOut, Truncated
 from desktop_agent.vocabulary.requests import Timeouts
 from tests.desktop_agent.providers.loopback import Loopback, Reply
@@ -33,7 +33,7 @@ class Wire:
 
     def __init__(self, *pieces: bytes, close: bool = False, tls: ssl.SSLContext | None = None) -> None:
         self.connections = 0
-        self.gone = asyncio.Event()
+        self.removed_mode = asyncio.Event()
         self._pieces, self._close, self._tls = pieces, close, tls
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -73,7 +73,7 @@ class Wire:
                 if self._close:
                     break
         except (ConnectionError, asyncio.IncompleteReadError):
-            self.gone.set()
+            self.removed_mode.set()
         finally:
             if self._tls is not None:
                 writer.transport.abort()  # else it waits half a minute for the other side's farewell
@@ -91,14 +91,14 @@ async def http() -> AsyncIterator[HttpClient]:
 
 @pytest.fixture
 def library_only(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    return lambda: monkeypatch.setattr(routes, "quick_body", lambda *_: None)
+    return lambda: monkeypatch.setattr(routes, "fast_body", lambda *_: None)
 
 
-def call(url: str, timeouts: Timeouts = QUICK) -> HttpCall:
-    return HttpCall(url, timeouts, b"{}")
+def call(url: str, timeouts: Timeouts = QUICK) -> HttpRequest:
+    return HttpRequest(url, timeouts, b"{}")
 
 
-async def outcome(http: HttpClient, one: HttpCall) -> tuple[bytes, str]:
+async def outcome(http: HttpClient, one: HttpRequest) -> tuple[bytes, str]:
     """What came, and how it ended."""
     came = b""
     answer = await http.open(one)
@@ -114,7 +114,7 @@ async def outcome(http: HttpClient, one: HttpCall) -> tuple[bytes, str]:
 async def is_quick(http: HttpClient, url: str) -> bool:
     answer = await http.open(call(url))
     try:
-        return isinstance(answer._response.extensions[routes.STREAM], ChunkedBody)
+        return isinstance(answer._response.extensions[routes.STREAM_EXTENSION], ChunkedBody)
     finally:
         await answer.aclose()
 
@@ -145,28 +145,28 @@ async def test_bodies_without_content_are_the_library_s(http: HttpClient) -> Non
 async def test_without_a_private_name_the_library_reads(
     http: HttpClient, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    behind = chunked_body._behind
+    behind = chunked_body._nested_attribute
 
     def lacking(start: Any, *names: str) -> Any:
         return None if name in names else behind(start, *names)
 
-    monkeypatch.setattr(chunked_body, "_behind", lacking)
-    chunked_body._can_be_emptied.cache_clear()
+    monkeypatch.setattr(chunked_body, "_nested_attribute", lacking)
+    chunked_body._is_h11_supported.cache_clear()
     try:
         async with Loopback(Reply([b"one", b"two"])) as server:
             assert not await is_quick(http, server.url)
             assert await outcome(http, call(server.url)) == (b"onetwo", "ended")
     finally:
-        chunked_body._can_be_emptied.cache_clear()
+        chunked_body._is_h11_supported.cache_clear()
 
 
 def test_a_machine_that_keeps_its_bytes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunked_body, "_emptied", lambda machine: machine.trailing_data[0])
-    chunked_body._can_be_emptied.cache_clear()
+    monkeypatch.setattr(chunked_body, "_take_buffered", lambda machine: machine.trailing_data[0])
+    chunked_body._is_h11_supported.cache_clear()
     try:
-        assert not chunked_body._can_be_emptied()
+        assert not chunked_body._is_h11_supported()
     finally:
-        chunked_body._can_be_emptied.cache_clear()
+        chunked_body._is_h11_supported.cache_clear()
 
 
 chunk_lists = st.lists(
@@ -267,7 +267,7 @@ async def test_an_answer_that_says_close_is_not_used_again(http: HttpClient) -> 
     head = HEAD.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n")
     async with Wire(head, framed(b"hello"), b"0\r\n\r\n") as server:
         assert await outcome(http, call(server.url)) == (b"hello", "ended")
-        await asyncio.wait_for(server.gone.wait(), PATIENCE)
+        await asyncio.wait_for(server.removed_mode.wait(), PATIENCE)
         assert await outcome(http, call(server.url)) == (b"hello", "ended")
         assert server.connections == 2
 
@@ -277,7 +277,7 @@ async def test_the_end_mark_unread_does_not_give_the_connection_back(http: HttpC
         answer = await http.open(call(server.url))
         async with answer.body() as chunks:
             assert await anext(chunks)
-        await asyncio.wait_for(server.gone.wait(), PATIENCE)
+        await asyncio.wait_for(server.removed_mode.wait(), PATIENCE)
 
 
 async def test_silence_counts_from_the_last_bytes(http: HttpClient) -> None:
@@ -309,7 +309,7 @@ async def test_a_reset_in_the_middle_is_a_cut(http: HttpClient) -> None:
 async def test_a_refusal_is_read_the_quick_way_too(http: HttpClient) -> None:
     async with Loopback(Reply(b'{"error":{"message":"slow down"}}', 429)) as server:
         one = call(server.url)
-        assert "slow down" in str(await http_client.refusal(await http.open(one), one))
+        assert "slow down" in str(await http_client.error_from_response(await http.open(one), one))
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,12 @@ from email.utils import format_datetime
 import pytest
 
 from desktop_agent.providers.transport.failures import (
-    from_answer,
-    from_stream,
+    error_from_status,
+    error_from_stream,
+    error_words,
+    has_error,
     is_bare_error,
-    is_error,
-    named_words,
-    not_a_model_server,
+    not_a_model_server_error,
 )
 from desktop_agent.vocabulary.errors import InvalidRequest, TimedOut
 from tests.desktop_agent.providers.canon import RECORDINGS
@@ -21,7 +21,7 @@ ROWS = json.loads((RECORDINGS / "http_errors.json").read_text("utf-8"))
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['protocol']}-{row['name']}")
 def test_recorded_errors(row: dict) -> None:
-    error = from_answer(row["status"], row["headers"], row["body"].encode())
+    error = error_from_status(row["status"], row["headers"], row["body"].encode())
     found = {"kind": error.kind, "message": error.message, "retry": error.retryable}
     assert found == row["expect"]
     assert error.status == row["status"]
@@ -89,13 +89,13 @@ def test_recorded_errors(row: dict) -> None:
     ],
 )
 def test_other_bodies(status: int, body: bytes, kind: str, message: str) -> None:
-    error = from_answer(status, {}, body)
+    error = error_from_status(status, {}, body)
     assert (error.kind, error.message) == (kind, message)
     str(error).encode()
 
 
 def test_messages_are_bounded() -> None:
-    error = from_answer(400, {}, json.dumps({"error": {"message": "x" * 100_000}}).encode())
+    error = error_from_status(400, {}, json.dumps({"error": {"message": "x" * 100_000}}).encode())
     assert len(error.message) == 1000
     assert len(error.detail) < 5000
 
@@ -112,28 +112,28 @@ def test_messages_are_bounded() -> None:
     ],
 )
 def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
-    assert from_answer(429, headers, b"").retry_after == seconds
+    assert error_from_status(429, headers, b"").retry_after == seconds
 
 
 def test_retry_after_as_a_date() -> None:
     later = format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)
-    found = from_answer(503, {"retry-after": later}, b"").retry_after
+    found = error_from_status(503, {"retry-after": later}, b"").retry_after
     assert found is not None
     assert 3500 < found <= 3600
-    assert from_answer(503, {"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, b"").retry_after == 0
+    assert error_from_status(503, {"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, b"").retry_after == 0
 
 
 def test_google_says_it_in_the_body() -> None:
     body = {
         "error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "m", "details": [{"retryDelay": "12.5s"}]}
     }
-    assert from_answer(429, {}, json.dumps(body).encode()).retry_after == 12.5
+    assert error_from_status(429, {}, json.dumps(body).encode()).retry_after == 12.5
 
 
 @pytest.mark.parametrize(("asked", "retry"), [("true", True), ("false", False)])
 def test_the_server_may_decide_about_retries(asked: str, retry: bool) -> None:
-    assert from_answer(400, {"x-should-retry": asked}, b"").retryable is retry
-    assert from_answer(500, {"x-should-retry": asked}, b"").retryable is retry
+    assert error_from_status(400, {"x-should-retry": asked}, b"").retryable is retry
+    assert error_from_status(500, {"x-should-retry": asked}, b"").retryable is retry
 
 
 @pytest.mark.parametrize(
@@ -146,13 +146,13 @@ def test_the_server_may_decide_about_retries(asked: str, retry: bool) -> None:
 )
 def test_finer_words_of_a_rate_limit(code: str, kind: str, retry: bool) -> None:
     error = {"type": "rate_limit_error", "message": "m", "details": {"error_code": code}}
-    found = from_answer(429, {"x-should-retry": "true"}, json.dumps({"type": "error", "error": error}).encode())
+    found = error_from_status(429, {"x-should-retry": "true"}, json.dumps({"type": "error", "error": error}).encode())
     assert (found.kind, found.retryable) == (kind, retry)
 
 
 def test_asking_again_never_pays_a_bill() -> None:
     body = b'{"error":{"message":"m","type":"insufficient_quota"}}'
-    assert not from_answer(429, {"x-should-retry": "true"}, body).retryable
+    assert not error_from_status(429, {"x-should-retry": "true"}, body).retryable
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_asking_again_never_pays_a_bill() -> None:
     ],
 )
 def test_errors_in_a_stream(data: object, kind: str, message: str) -> None:
-    error = from_stream(data, {"x-request-id": "r"})
+    error = error_from_stream(data, {"x-request-id": "r"})
     assert (error.kind, error.message, error.request_id) == (kind, message, "r")
 
 
@@ -184,7 +184,7 @@ def test_errors_in_a_stream(data: object, kind: str, message: str) -> None:
 )
 def test_errors_of_shapes_of_their_own(data: dict, kind: str, message: str) -> None:
     assert is_bare_error(data)
-    error = from_stream(data, {})
+    error = error_from_stream(data, {})
     assert (error.kind, error.message) == (kind, message)
 
 
@@ -206,29 +206,29 @@ def test_what_is_part_of_an_answer_is_no_error(data: object) -> None:
 
 @pytest.mark.parametrize("error", [None, "", 0, {}, [], {"code": 0, "message": ""}, {"code": None, "details": [{}]}])
 def test_an_error_that_says_nothing_is_none(error: object) -> None:
-    assert not is_error(error)
-    assert is_error({"error": error, "code": 500})
+    assert not has_error(error)
+    assert has_error({"error": error, "code": 500})
 
 
 def test_named_words_read_message_and_param() -> None:
     body = b'{"error":{"message":"Unsupported parameter.","param":"stream_options","type":"invalid_request_error"}}'
-    error = from_answer(400, {}, body)
+    error = error_from_status(400, {}, body)
     assert isinstance(error, InvalidRequest)
-    assert "stream_options" in named_words(error)
+    assert "stream_options" in error_words(error)
 
 
 def test_pages_are_not_models() -> None:
-    assert "web page" in str(not_a_model_server({"content-type": "text/html"}, ""))
-    assert "web page" in str(not_a_model_server({}, " <!doctype html>"))
-    assert "base URL" in str(not_a_model_server({}, "OK").remedy)
+    assert "web page" in str(not_a_model_server_error({"content-type": "text/html"}, ""))
+    assert "web page" in str(not_a_model_server_error({}, " <!doctype html>"))
+    assert "base URL" in str(not_a_model_server_error({}, "OK").remedy)
 
 
 def test_a_request_named_only_in_the_body_is_kept_for_support() -> None:
     body = b'{"type":"error","error":{"type":"api_error","message":"m"},"request_id":"req_1"}'
-    assert from_answer(500, {}, body).request_id == "req_1"
-    assert from_answer(500, {"request-id": "req_2"}, body).request_id == "req_2"
-    assert from_stream({"error": {"message": "m"}, "request_id": "req_3"}, {}).request_id == "req_3"
-    assert from_answer(500, {}, b'{"error":{"message":"m"},"request_id":7}').request_id is None
+    assert error_from_status(500, {}, body).request_id == "req_1"
+    assert error_from_status(500, {"request-id": "req_2"}, body).request_id == "req_2"
+    assert error_from_stream({"error": {"message": "m"}, "request_id": "req_3"}, {}).request_id == "req_3"
+    assert error_from_status(500, {}, b'{"error":{"message":"m"},"request_id":7}').request_id is None
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_a_request_named_only_in_the_body_is_kept_for_support() -> None:
     ],
 )
 def test_what_gateways_say_is_asked_again_where_that_may_help(status: int, body: bytes, again: bool) -> None:
-    error = from_answer(status, {}, body)
+    error = error_from_status(status, {}, body)
     assert error.retryable is again
     # A gateway's time-out is an answer: not one of ours.
     assert not (isinstance(error, TimedOut) and error.is_after_sending)

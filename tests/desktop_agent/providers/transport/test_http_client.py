@@ -12,10 +12,16 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from desktop_agent.network.inflating import PIECE
-from desktop_agent.providers.dialects.answering import opened_answer
+from desktop_agent.network.inflating import MAX_PIECE
+from desktop_agent.providers.dialects.answering import send_request
 from desktop_agent.providers.transport import http_client
-from desktop_agent.providers.transport.http_client import ERROR_BODY_LIMIT, HttpCall, HttpClient, SecretHeader, refusal
+from desktop_agent.providers.transport.http_client import (
+    ERROR_BODY_LIMIT,
+    HttpClient,
+    HttpRequest,
+    SecretHeader,
+    error_from_response,
+)
 from desktop_agent.vocabulary.errors import (
     ConnectionFailed,
     ProviderError,
@@ -40,11 +46,11 @@ async def http() -> AsyncIterator[HttpClient]:
     await client.aclose()
 
 
-def call(url: str, timeouts: Timeouts = QUICK, body: bytes | None = b"{}") -> HttpCall:
-    return HttpCall(url, timeouts, body, SecretHeader.bearer(SecretStr(KEY)), accept="text/event-stream")
+def call(url: str, timeouts: Timeouts = QUICK, body: bytes | None = b"{}") -> HttpRequest:
+    return HttpRequest(url, timeouts, body, SecretHeader.bearer(SecretStr(KEY)), accept="text/event-stream")
 
 
-async def read(http: HttpClient, one: HttpCall) -> bytes:
+async def read(http: HttpClient, one: HttpRequest) -> bytes:
     answer = await http.open(one)
     async with answer.body() as chunks:
         return b"".join([chunk async for chunk in chunks])
@@ -68,7 +74,7 @@ async def test_no_key_no_header_not_even_from_a_netrc_file(
     (tmp_path / "netrc").write_text("default login a password b\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     async with Loopback(Reply(b"x")) as server:
-        await read(http, HttpCall(server.url, QUICK))
+        await read(http, HttpRequest(server.url, QUICK))
         assert server.requests[0].method == "GET"
         assert "authorization" not in server.requests[0].headers
 
@@ -203,7 +209,7 @@ async def test_a_small_answer_that_inflates_to_much_comes_in_bounded_pieces(http
         async with answer.body() as chunks:
             sizes = [len(chunk) async for chunk in chunks]
     assert sum(sizes) == 20_000_000
-    assert max(sizes) <= PIECE
+    assert max(sizes) <= MAX_PIECE
 
 
 async def test_layers_of_compression_are_not_opened(http: HttpClient) -> None:
@@ -213,14 +219,14 @@ async def test_layers_of_compression_are_not_opened(http: HttpClient) -> None:
         with pytest.raises(UnreadableAnswer, match="not asked for"):
             await read(http, call(server.url))
         answer = await http.open(call(server.url))
-        assert "HTTP 503" in str(await refusal(answer, call(server.url)))
+        assert "HTTP 503" in str(await error_from_response(answer, call(server.url)))
 
 
 async def test_error_bodies_are_bounded_and_lose_the_key(http: HttpClient) -> None:
     body = f'{{"error":{{"message":"Incorrect API key: {KEY}"}}}}'.encode()
     async with Loopback(Reply(body, 401), Reply([b"x" * 50_000] * 20, 500, hold=asyncio.Event())) as server:
         one = call(server.url)
-        error = await refusal(await http.open(one), one)
+        error = await error_from_response(await http.open(one), one)
         assert str(error) == "The API key was not accepted: Incorrect API key: [key]"
         assert KEY not in error.detail
         answer = await http.open(one)
@@ -231,12 +237,12 @@ async def test_error_bodies_are_bounded_and_lose_the_key(http: HttpClient) -> No
 async def test_an_error_body_that_never_ends_says_what_it_says(
     http: HttpClient, ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_client, "REFUSAL_PATIENCE", 0.1)
+    monkeypatch.setattr(http_client, "ERROR_BODY_TIMEOUT", 0.1)
     body = b'{"error":{"message":"slow down"}}'
     reply = Reply(body, 429, cut=True) if ending == "cut" else Reply(body, 429, hold=asyncio.Event())
     async with Loopback(reply) as server:
         one = call(server.url)
-        assert "slow down" in str(await refusal(await http.open(one), one))
+        assert "slow down" in str(await error_from_response(await http.open(one), one))
 
 
 async def test_exchange(http: HttpClient) -> None:
@@ -270,7 +276,7 @@ async def test_what_an_exchange_gives_back_lacks_the_key(http: HttpClient, statu
 def test_a_key_is_found_as_json_writes_it(key: str) -> None:
     secret = SecretHeader.bearer(SecretStr(key))
     for written in (key, json.dumps(key)[1:-1], json.dumps(json.dumps(key))[3:-3], key.replace("/", "\\/")):
-        assert secret.removed_from(f'{{"a": "<{written}>"}}'.encode()) == b'{"a": "<[key]>"}'
+        assert secret.redact(f'{{"a": "<{written}>"}}'.encode()) == b'{"a": "<[key]>"}'
 
 
 @pytest.mark.parametrize("key", ["sk-\nsecret", "sk-ключ", "", "sk-\x00secret"])
@@ -295,7 +301,7 @@ async def test_the_key_is_in_no_repr_log_or_traceback(http: HttpClient, caplog: 
                 answer = await http.open(one)
                 shown.append(repr(answer))
                 if answer.status >= 400:
-                    raise await refusal(answer, one)
+                    raise await error_from_response(answer, one)
                 async with answer.body() as chunks:
                     async for _ in chunks:
                         pass
@@ -318,7 +324,7 @@ async def test_a_proxy_that_wants_a_sign_in_is_told_as_that(scheme: str, monkeyp
             monkeypatch.delenv(name, raising=False)
         http = HttpClient()
         with pytest.raises(ConnectionFailed) as caught:
-            await opened_answer(http, call(f"{scheme}://models.example/v1/x"), ProviderState())
+            await send_request(http, call(f"{scheme}://models.example/v1/x"), ProviderState())
         await http.aclose()
     error = caught.value
     assert (error.message, error.status) == ("the proxy on the way wants a name and a password", 407)

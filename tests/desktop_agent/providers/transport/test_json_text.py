@@ -1,20 +1,20 @@
 import pytest
 
 from desktop_agent.providers.transport.json_text import (
-    DEEPEST,
+    MAX_DEPTH,
     SurrogateJoiner,
     dumps,
     loads,
     loads_object,
-    mended,
-    mended_json,
+    repair_json,
+    repair_text,
 )
 
 
 def test_lone_surrogates_become_the_replacement_character() -> None:
-    assert mended("a\ud83d") == "a\ufffd"
-    assert mended("\ud83d\ude00é") == "😀é"
-    assert mended_json({"\ude00": ["\ud83d", 1.5, float("nan")]}) == {"\ufffd": ["\ufffd", 1.5, None]}
+    assert repair_text("a\ud83d") == "a\ufffd"
+    assert repair_text("\ud83d\ude00é") == "😀é"
+    assert repair_json({"\ude00": ["\ud83d", 1.5, float("nan")]}) == {"\ufffd": ["\ufffd", 1.5, None]}
 
 
 def test_halves_in_neighbouring_pieces_are_joined() -> None:
@@ -43,14 +43,14 @@ def test_arguments_that_are_nested_too_deep_are_none() -> None:
     def nested(levels: int) -> str:
         return '{"a":' * levels + "1" + "}" * levels
 
-    assert loads_object(nested(DEEPEST)) == loads(nested(DEEPEST).encode())
-    assert loads_object(nested(DEEPEST + 1)) is None
+    assert loads_object(nested(MAX_DEPTH)) == loads(nested(MAX_DEPTH).encode())
+    assert loads_object(nested(MAX_DEPTH + 1)) is None
     assert loads_object(nested(900)) is None
 
 
 def test_state_that_is_nested_too_deep_is_cut_and_breaks_nothing() -> None:
     deep = loads(b"[" * 900 + b"]" * 900)
-    assert mended_json(deep) == loads(b"[" * DEEPEST + b"null" + b"]" * DEEPEST)
+    assert repair_json(deep) == loads(b"[" * MAX_DEPTH + b"null" + b"]" * MAX_DEPTH)
     assert loads(dumps({"a": deep}))["a"] is not None
 
 

@@ -106,7 +106,7 @@ def test_depth_bombs_are_bad_events() -> None:
 def test_strange_text_is_remembered() -> None:
     decoder = SseDecoder()
     decoder.feed(b"<!doctype html>\n<p>Sign in</p>\n")
-    assert decoder.strange == "<!doctype html>"
+    assert decoder.unexpected_line == "<!doctype html>"
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_a_body_that_ends_in_the_middle_of_an_event_is_known(tail: bytes, is_cut
     decoder = SseDecoder()
     decoder.feed(b'data: {"a":1}\n\n' + tail)
     decoder.finish()
-    assert decoder.broke_off is is_cut
+    assert decoder.ended_mid_event is is_cut
 
 
 @pytest.mark.parametrize("size", [1, 7, 20, 1000])
@@ -238,10 +238,10 @@ def test_events_behind_a_page_do_not_count_however_it_is_cut(size: int) -> None:
     decoder = SseDecoder()
     frames = [frame for at in range(0, len(page), size) for frame in decoder.feed(page[at : at + size])]
     assert [*frames, *decoder.finish()] == []
-    assert (decoder.is_page, decoder.strange) == (True, "<html>")
+    assert (decoder.is_web_page, decoder.unexpected_line) == (True, "<html>")
 
 
 def test_a_tag_behind_an_event_makes_no_page_of_it() -> None:
     decoder = SseDecoder()
     assert decoder.feed(b'data: {"a":1}\n\n<b>\ndata: {"a":2}\n\n') == [("", {"a": 1}), ("", {"a": 2})]
-    assert not decoder.is_page
+    assert not decoder.is_web_page

@@ -8,8 +8,8 @@ import zlib
 import httpcore
 import pytest
 
-from desktop_agent.network.fetching import REDIRECTS, Patience
-from desktop_agent.providers.transport.web_pictures import LIMIT, PrivateAddress, fetch_picture
+from desktop_agent.network.fetching import MAX_REDIRECTS, FetchTimeouts
+from desktop_agent.providers.transport.web_pictures import MAX_IMAGE_BYTES, PrivateImageHost, fetch_image
 from desktop_agent.vocabulary.errors import ImageRefused
 from tests.desktop_agent.providers.loopback import Loopback, Reply
 from tests.frame.patience import PATIENCE
@@ -30,9 +30,9 @@ def moved(to: str, status: int = 302) -> Reply:
     return Reply(b"", status, {"location": to, "set-cookie": "who=you"}, "length")
 
 
-async def refusal(url: str, allowed: frozenset[str] = HERE, patience: Patience | None = None) -> str:
+async def refusal(url: str, allowed: frozenset[str] = HERE, patience: FetchTimeouts | None = None) -> str:
     with pytest.raises(ImageRefused) as caught:
-        await fetch_picture(url, allowed=allowed, patience=patience)
+        await fetch_image(url, allowed=allowed, patience=patience)
     assert str(caught.value.remedy)
     return str(caught.value)
 
@@ -41,7 +41,7 @@ async def refusal(url: str, allowed: frozenset[str] = HERE, patience: Patience |
 async def test_a_picture_comes_whole_and_nothing_of_the_person_goes_along(framing):
     async with Loopback(Reply([png()[:9], png()[9:]], headers=BARE, framing=framing), judged=False) as server:
         url = server.root.replace("http://", "http://user:secret@") + "/a b.png?x=1#part"
-        assert await fetch_picture(url, allowed=HERE) == png()
+        assert await fetch_image(url, allowed=HERE) == png()
     (request,) = server.requests
     assert (request.method, request.path) == ("GET", "/a%20b.png?x=1")
     assert set(request.headers) == {"host", "accept", "accept-encoding", "user-agent"}
@@ -67,8 +67,8 @@ async def test_a_host_that_cannot_exist_is_refused(url):
 )
 async def test_this_machine_is_refused_unless_it_is_allowed(host):
     async with Loopback(Reply(png()), judged=False) as server:
-        with pytest.raises(PrivateAddress) as caught:
-            await fetch_picture(f"http://{host}:{server.port}/a.png")
+        with pytest.raises(PrivateImageHost) as caught:
+            await fetch_image(f"http://{host}:{server.port}/a.png")
     assert caught.value.host == host.strip("[]")
     assert "whoever wrote the text" in str(caught.value.remedy)
     assert server.connections == 0
@@ -76,7 +76,7 @@ async def test_this_machine_is_refused_unless_it_is_allowed(host):
 
 async def test_a_redirect_is_followed_without_its_cookies():
     async with Loopback(moved("/b.png"), Reply(png()), judged=False) as server:
-        assert await fetch_picture(f"{server.root}/a.png", allowed=HERE) == png()
+        assert await fetch_image(f"{server.root}/a.png", allowed=HERE) == png()
     assert [request.path for request in server.requests] == ["/a.png", "/b.png"]
     assert "cookie" not in server.requests[1].headers
     assert "referer" not in server.requests[1].headers
@@ -85,8 +85,8 @@ async def test_a_redirect_is_followed_without_its_cookies():
 async def test_a_redirect_to_a_private_machine_is_looked_at_again():
     inner = Loopback(Reply(png()), judged=False)
     async with inner, Loopback(moved(f"http://localhost:{inner.port}/"), judged=False) as server:
-        with pytest.raises(PrivateAddress) as caught:
-            await fetch_picture(f"{server.root}/a.png", allowed=HERE)
+        with pytest.raises(PrivateImageHost) as caught:
+            await fetch_image(f"{server.root}/a.png", allowed=HERE)
     assert caught.value.host == "localhost"
     assert inner.connections == 0
 
@@ -100,7 +100,7 @@ async def test_a_redirect_out_of_the_web_is_refused(to):
 async def test_redirects_end():
     async with Loopback(moved("/again", 308), judged=False) as server:
         assert "without end" in await refusal(f"{server.root}/a.png")
-    assert len(server.requests) == REDIRECTS + 1
+    assert len(server.requests) == MAX_REDIRECTS + 1
 
 
 async def test_content_decides_not_its_label():
@@ -118,7 +118,7 @@ async def test_a_page_is_not_read_to_its_end():
 
 
 async def test_too_large_by_its_own_account_or_by_what_comes():
-    said = Reply(b"", headers={"content-length": str(LIMIT + 1)}, framing="close")
+    said = Reply(b"", headers={"content-length": str(MAX_IMAGE_BYTES + 1)}, framing="close")
     lots = Reply([png(), *[b"\0" * 1_000_000] * 21])
     async with Loopback(said, lots, judged=False) as server:
         for _ in range(2):
@@ -142,14 +142,14 @@ async def test_a_cut_answer_is_no_picture():
 async def test_silence_and_slowness_end():
     hold = asyncio.Event()
     async with Loopback(Reply(png(), hold=hold), judged=False) as server:
-        assert "does not answer" in await refusal(f"{server.root}/a.png", patience=Patience(idle=0.1))
-        assert "longer than 0.2 seconds" in await refusal(f"{server.root}/a.png", patience=Patience(total=0.2))
+        assert "does not answer" in await refusal(f"{server.root}/a.png", patience=FetchTimeouts(idle=0.1))
+        assert "longer than 0.2 seconds" in await refusal(f"{server.root}/a.png", patience=FetchTimeouts(total=0.2))
 
 
 async def test_cancelling_closes_the_connection():
     hold = asyncio.Event()
     async with Loopback(Reply(png(), hold=hold), judged=False) as server:
-        task = asyncio.create_task(fetch_picture(f"{server.root}/a.png", allowed=HERE))
+        task = asyncio.create_task(fetch_image(f"{server.root}/a.png", allowed=HERE))
         await server.asked.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -163,7 +163,7 @@ async def test_a_proxy_is_used_and_gets_no_private_names(monkeypatch):
     proxy_address = [""]
     async with Loopback(Reply(png()), judged=False) as proxy:
         proxy_address[0] = proxy.root
-        assert await fetch_picture("http://no-such-host.invalid/a.png") == png()
+        assert await fetch_image("http://no-such-host.invalid/a.png") == png()
         assert proxy.requests[0].path == "http://no-such-host.invalid/a.png"
         await refusal("http://10.0.0.1/a.png", frozenset())
         assert len(proxy.requests) == 1
@@ -216,7 +216,7 @@ async def test_behind_a_proxy_nobody_else_is_asked_for_the_name(behind, monkeypa
     async with Loopback(Reply(png()), judged=False) as proxy:
         behind(proxy.root)
         monkeypatch.setattr(socket, "getaddrinfo", lookup)
-        assert await fetch_picture("http://no-such-host.invalid/a.png") == png()
+        assert await fetch_image("http://no-such-host.invalid/a.png") == png()
     assert not {str(host) for host in asked} & {"no-such-host.invalid", "b'no-such-host.invalid'"}
 
 
@@ -226,6 +226,6 @@ async def test_behind_a_proxy_nobody_else_is_asked_for_the_name(behind, monkeypa
 async def test_behind_a_proxy_a_private_address_is_seen_in_all_its_forms(behind, host):
     async with Loopback(Reply(png()), judged=False) as proxy:
         behind(proxy.root)
-        with pytest.raises(PrivateAddress):
-            await fetch_picture(f"http://{host}/a.png")
+        with pytest.raises(PrivateImageHost):
+            await fetch_image(f"http://{host}/a.png")
         assert not proxy.requests

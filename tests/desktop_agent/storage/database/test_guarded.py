@@ -121,7 +121,7 @@ async def test_a_trash_that_nobody_has_seen_is_not_emptied(tmp_path: Path) -> No
 async def test_a_file_that_is_still_being_written_is_waited_for_and_not_rescued(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(disk_watch, "EVERY", 0.01)
+    monkeypatch.setattr(disk_watch, "FIRST_RETRY_SECONDS", 0.01)
     folder, backup = tmp_path / "data", tmp_path / "backup"
     await filled(backup, "old")
     store = await Store.open(folder)
@@ -245,7 +245,7 @@ async def test_the_log_of_a_database_that_is_gone_is_kept_and_played_into_no_new
 async def test_a_folder_that_cannot_be_reached_is_refused_as_the_disk_refuses_and_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(disk_watch, "EVERY", 0.01)
+    monkeypatch.setattr(disk_watch, "FIRST_RETRY_SECONDS", 0.01)
     real, is_away = Path.stat, True
 
     def stat(path: Path, **more: bool) -> os.stat_result:

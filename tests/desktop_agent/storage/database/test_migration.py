@@ -6,7 +6,7 @@ from pathlib import Path
 
 from desktop_agent.storage.database.connection import connect
 from desktop_agent.storage.database.opening import DATABASE_NAME, open_database
-from desktop_agent.storage.database.schema import STEPS, upgrade, version_of
+from desktop_agent.storage.database.schema import MIGRATIONS, migrate, schema_version
 from desktop_agent.storage.records import ConversationState, Draft
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.blocks import Text, ToolUse
@@ -43,8 +43,8 @@ def write_old(folder: Path) -> None:
     path = folder / DATABASE_NAME
     path.touch()
     with closing(connect(path)) as db:
-        upgrade(db, path, STEPS[:BEFORE])
-        assert version_of(db) == BEFORE
+        migrate(db, path, MIGRATIONS[:BEFORE])
+        assert schema_version(db) == BEFORE
         db.execute(_CONVERSATION)
         for number, (id_, role, body) in enumerate((("p", "user", _PROMPT), ("a", "assistant", _ANSWER)), 1):
             db.execute(
@@ -85,10 +85,10 @@ async def test_everything_of_the_version_before_is_there(tmp_path: Path) -> None
     ]
     assert await store.load_draft("c") == Draft(text="half a thought")
     assert await store.rules.all() == ()
-    assert await store.checkpoints.of("c") == ()
+    assert await store.checkpoints.of_conversation("c") == ()
     await store.close()
     with closing(open_database(tmp_path).connection) as db:
-        assert version_of(db) == len(STEPS)
+        assert schema_version(db) == len(MIGRATIONS)
         assert db.execute("SELECT digest FROM pictures").fetchall() == [("d",)]
 
 
@@ -97,5 +97,5 @@ def test_a_copy_of_the_version_before_is_left(tmp_path: Path) -> None:
     open_database(tmp_path).connection.close()
     (copy,) = tmp_path.glob(f"{DATABASE_NAME}.before-version-*")
     with closing(connect(copy)) as db:
-        assert version_of(db) == BEFORE
+        assert schema_version(db) == BEFORE
         assert db.execute("SELECT title FROM conversations").fetchall() == [("Old",)]

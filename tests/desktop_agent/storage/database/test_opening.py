@@ -6,13 +6,16 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.storage.database.opening import DATABASE_NAME, open_database
-from desktop_agent.storage.database.schema import STEPS, version_of
+from desktop_agent.storage.database.schema import MIGRATIONS, schema_version
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.errors import DatabaseTooNew, StorageFailed
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.requests import ConversationParameters, ReasoningBudget, ReasoningEffort
 
-NEXT = (*STEPS, "ALTER TABLE conversations ADD COLUMN folder TEXT DEFAULT 'none';\nCREATE TABLE folders (name TEXT);\n")
+NEXT = (
+    *MIGRATIONS,
+    "ALTER TABLE conversations ADD COLUMN folder TEXT DEFAULT 'none';\nCREATE TABLE folders (name TEXT);\n",
+)
 
 
 def rows(path: Path, sql: str) -> list[tuple[object, ...]]:
@@ -59,15 +62,15 @@ async def test_a_newer_database_is_refused_and_untouched(tmp_path: Path) -> None
 async def test_an_older_database_is_copied_and_moved_forward(tmp_path: Path) -> None:
     path = await made(tmp_path)
     with closing(open_database(tmp_path, NEXT).connection) as db:
-        assert version_of(db) == len(NEXT)
+        assert schema_version(db) == len(NEXT)
         assert db.execute("SELECT title, folder FROM conversations").fetchall() == [("old", "none")]
     copy = path.with_name(f"{DATABASE_NAME}.before-version-{len(NEXT)}")
-    assert rows(copy, "PRAGMA user_version") == [(len(STEPS),)]
+    assert rows(copy, "PRAGMA user_version") == [(len(MIGRATIONS),)]
     assert rows(copy, "SELECT title FROM conversations") == [("old",)]
 
 
 async def test_a_database_of_the_first_version_opens_without_a_choice_of_reasoning(tmp_path: Path) -> None:
-    with closing(open_database(tmp_path, STEPS[:1]).connection) as db:
+    with closing(open_database(tmp_path, MIGRATIONS[:1]).connection) as db:
         db.execute(
             "INSERT INTO conversations (id, title, title_is_automatic, created_at, updated_at)"
             " VALUES ('a', 'old', 0, 1, 1)"
@@ -106,7 +109,7 @@ async def test_a_step_that_fails_changes_nothing_and_can_be_tried_again(tmp_path
     assert rows(path, "PRAGMA user_version") == [(len(NEXT),)]
     assert rows(path, "SELECT name FROM sqlite_master WHERE name = 'half'") == []
     with closing(open_database(tmp_path, (*NEXT, "CREATE TABLE half (a);\n")).connection) as db:
-        assert version_of(db) == len(NEXT) + 1
+        assert schema_version(db) == len(NEXT) + 1
     assert rows(path, "SELECT body LIKE '%kept%' FROM messages") == [(1,)]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.storage import disk_watch
-from desktop_agent.storage.database.schema import STEPS
+from desktop_agent.storage.database.schema import MIGRATIONS
 from desktop_agent.storage.records import Draft
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.errors import DiskFull, StorageFailed
@@ -117,7 +117,7 @@ async def test_what_stands_in_the_log_alone_is_read_too(
 async def test_it_goes_on_by_itself_when_the_disk_works_again(
     small_disk: Path, break_disk: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(disk_watch, "EVERY", 0.02)
+    monkeypatch.setattr(disk_watch, "FIRST_RETRY_SECONDS", 0.02)
     folder = small_disk / "data"
     await filled(folder)
     break_disk(small_disk)
@@ -142,7 +142,7 @@ async def test_a_database_of_an_older_version_is_read_and_left_as_it_is(
     folder = small_disk / "data"
     folder.mkdir()
     with closing(sqlite3.connect(folder / NAME)) as db:
-        db.executescript("PRAGMA journal_mode=WAL;" + STEPS[0] + "PRAGMA user_version=1;")
+        db.executescript("PRAGMA journal_mode=WAL;" + MIGRATIONS[0] + "PRAGMA user_version=1;")
         db.execute(
             "INSERT INTO conversations (id, title, title_is_automatic, created_at, updated_at)"
             " VALUES ('c', 'old', 0, 1, 1)"
@@ -201,7 +201,7 @@ async def test_a_folder_without_the_right_to_write_is_read(tmp_path: Path) -> No
 async def test_a_disk_that_fills_up_and_is_cleared_is_told_both_times(
     small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(disk_watch, "EVERY", 0.02)
+    monkeypatch.setattr(disk_watch, "FIRST_RETRY_SECONDS", 0.02)
     store = await Store.open(small_disk / "data")
     made = await store.create_conversation(title="kept")
     told: list[StorageFailed | None] = []

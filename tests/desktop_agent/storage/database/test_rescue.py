@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.storage.database.rescue import rebuild
-from desktop_agent.storage.database.salvage import rows_in
-from desktop_agent.storage.database.schema import TABLES
+from desktop_agent.storage.database.rescue import rebuild_database
+from desktop_agent.storage.database.salvage import read_rows
+from desktop_agent.storage.database.schema import TABLES_BY_MARK
 from desktop_agent.storage.records import Draft
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.engine_events import Envelope
@@ -169,11 +169,11 @@ async def test_rows_before_the_cut_of_a_last_page_are_carried_over(filled: Fille
     pages = filled.path.stat().st_size // PAGE
     leaf = max(number for number in range(2, pages + 1) if page_kind(filled.path, number) == 0x0D)
     data = filled.path.read_bytes()
-    whole = {row.number for row in rows_in(filled.path)}
+    whole = {row.number for row in read_rows(filled.path)}
     filled.path.write_bytes(data[: leaf * PAGE - 1])
-    cut = {row.number for row in rows_in(filled.path)}
+    cut = {row.number for row in read_rows(filled.path)}
     filled.path.write_bytes(data[: (leaf - 1) * PAGE])
-    assert {row.number for row in rows_in(filled.path)} < cut < whole
+    assert {row.number for row in read_rows(filled.path)} < cut < whole
 
 
 async def test_a_page_that_the_log_still_holds_is_no_cut(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ async def test_the_log_counts_too_and_is_kept_beside(tmp_path: Path) -> None:
     filled = Filled(tmp_path / "data", {made.id: ["a", "b" * 9000]})
     assert b"only in the log" not in filled.path.read_bytes()
     torn(filled.path.with_name(NAME + "-wal"))  # a half-written transaction at its end does not count
-    assert "1 conversations with 2 messages" in str(rebuild(filled.path))
+    assert "1 conversations with 2 messages" in str(rebuild_database(filled.path))
     assert {path.name[-4:] for path in kept_in(filled.folder)} > {"-wal"}
     store = await Store.open(filled.folder)
     assert [record.title for record in await store.list_conversations()] == ["only in the log"]
@@ -301,7 +301,7 @@ async def test_only_what_the_log_committed_whole_counts(tmp_path: Path) -> None:
 def texts_in(folder: Path) -> set[object]:
     """Titles of conversations, and drafts."""
     return {
-        row.values[{101: 3, 105: 2}[row.values[1]]] for row in rows_in(folder / NAME) if row.values[1] in {101, 105}
+        row.values[{101: 3, 105: 2}[row.values[1]]] for row in read_rows(folder / NAME) if row.values[1] in {101, 105}
     }
 
 
@@ -373,7 +373,7 @@ async def test_values_that_cannot_be_are_left_out_or_made_possible(filled: Fille
 async def test_damage_found_while_reading_is_rescued_at_the_next_opening(
     filled: Filled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("desktop_agent.storage.database.opening.CHECKED_AT_OPENING", 0)  # as if the file were large
+    monkeypatch.setattr("desktop_agent.storage.database.opening.MAX_CHECKED_AT_OPENING", 0)  # as if the file were large
     count = filled.path.stat().st_size // PAGE
     leaves = [number for number in range(8, count + 1) if page_kind(filled.path, number) == 0x0D]
     for number in leaves[:: len(leaves) // 4 + 1]:
@@ -392,9 +392,9 @@ async def test_damage_found_while_reading_is_rescued_at_the_next_opening(
 
 
 async def test_rows_read_from_pages_are_those_that_sqlite_reads(filled: Filled) -> None:
-    tables = {name: mark for mark, name in TABLES.items()}
+    tables = {name: mark for mark, name in TABLES_BY_MARK.items()}
     found: dict[object, list[list[object]]] = {}
-    for row in rows_in(filled.path):
+    for row in read_rows(filled.path):
         found.setdefault(row.values[1] if len(row.values) > 1 else None, []).append([row.number, *row.values[1:]])
     with closing(sqlite3.connect(filled.path)) as db:
         for table in ("conversations", "messages", "runs", "journal", "drafts"):

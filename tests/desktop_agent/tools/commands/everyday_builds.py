@@ -12,8 +12,8 @@ import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
-from desktop_agent.tools.commands.bubblewrap import installed
-from desktop_agent.tools.commands.confinement import bubblewrapped, landlocked
+from desktop_agent.tools.commands.bubblewrap import find_bubblewrap
+from desktop_agent.tools.commands.confinement import bubblewrap_sandbox, landlock_sandbox
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
@@ -148,7 +148,7 @@ PROJECTS: dict[str, Callable[[], str]] = {
 
 
 def main() -> None:
-    way = landlocked() if sys.argv[1] == "Landlock" else bubblewrapped(installed() or "")
+    way = landlock_sandbox() if sys.argv[1] == "Landlock" else bubblewrap_sandbox(find_bubblewrap() or "")
     Path("work").mkdir()
     os.chdir("work")
     _write({str(Path.home() / ".gitconfig"): "[user]\nname = Me\nemail = me@example.org\n[safe]\ndirectory = *\n"})

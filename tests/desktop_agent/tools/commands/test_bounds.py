@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desktop_agent.tools.commands.bounds import Bounds, around, bounds_for
+from desktop_agent.tools.commands.bounds import SandboxPolicy, build_policy, paths_except
 
 
 def test_keys_and_own_folders_are_hidden_with_links_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -14,7 +14,7 @@ def test_keys_and_own_folders_are_hidden_with_links_followed(tmp_path: Path, mon
     (home / ".ssh").symlink_to(tmp_path / "keys")
     (home / "data").mkdir()
     monkeypatch.setenv("HOME", str(home))
-    bounds = bounds_for(home, tmp_path, (home / "data",), network=True)
+    bounds = build_policy(home, tmp_path, (home / "data",), network=True)
     assert {tmp_path / "keys", home / ".config/gh", home / "data"} <= set(bounds.hidden)
     assert home / ".gnupg" not in bounds.hidden
     assert (bounds.writable, bounds.network) == ((home, tmp_path), True)
@@ -36,7 +36,7 @@ def test_what_is_known_to_hold_secrets_is_hidden(name: str, tmp_path: Path, monk
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).touch()
     (tmp_path / ".gitconfig").touch()
-    (hidden,) = bounds_for(tmp_path, tmp_path, (), network=False).hidden_below(tmp_path)
+    (hidden,) = build_policy(tmp_path, tmp_path, (), network=False).hidden_below(tmp_path)
     assert hidden in (tmp_path / name, *(tmp_path / name).parents)
 
 
@@ -50,13 +50,13 @@ def test_keys_are_hidden_where_the_person_moved_them(tmp_path: Path, monkeypatch
         (tmp_path / variable / name).mkdir(parents=True)
         (tmp_path / variable / ".ssh").mkdir()
         monkeypatch.setenv(variable, str(tmp_path / variable))
-    hidden = bounds_for(tmp_path, tmp_path, (), network=False).hidden_below(tmp_path)
+    hidden = build_policy(tmp_path, tmp_path, (), network=False).hidden_below(tmp_path)
     assert {each.name for each in hidden} == {"gh", "keyrings", "desktop-agent", "chromium"}
 
 
 def test_a_workspace_that_is_hidden_itself_is_open(tmp_path: Path) -> None:
-    assert tmp_path not in bounds_for(tmp_path, tmp_path, (tmp_path,), network=False).hidden
-    assert Bounds((tmp_path,), (tmp_path / "a",)).hidden_below(tmp_path / "a") == ()
+    assert tmp_path not in build_policy(tmp_path, tmp_path, (tmp_path,), network=False).hidden
+    assert SandboxPolicy((tmp_path,), (tmp_path / "a",)).hidden_below(tmp_path / "a") == ()
 
 
 def test_around_a_closed_place_stands_everything_else(tmp_path: Path) -> None:
@@ -64,9 +64,9 @@ def test_around_a_closed_place_stands_everything_else(tmp_path: Path) -> None:
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "link").symlink_to("a")
     (tmp_path / "f").touch()
-    assert set(around(tmp_path, (tmp_path / "a/b",))) == {tmp_path / "a/d", tmp_path / "e", tmp_path / "f"}
-    assert list(around(tmp_path, ())) == [tmp_path]
-    assert list(around(tmp_path, (tmp_path,))) == []
+    assert set(paths_except(tmp_path, (tmp_path / "a/b",))) == {tmp_path / "a/d", tmp_path / "e", tmp_path / "f"}
+    assert list(paths_except(tmp_path, ())) == [tmp_path]
+    assert list(paths_except(tmp_path, (tmp_path,))) == []
 
 
 PATHS = st.lists(st.sampled_from(["a", "a/x", "a/x/1", "a/y", "b", "b/x", "c"]), max_size=4)
@@ -82,7 +82,7 @@ def test_nothing_closed_is_reached_and_nothing_open_is_missing(
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
     shut = tuple(root / name for name in closed)
-    given_out = set(around(root, shut))
+    given_out = set(paths_except(root, shut))
 
     def is_in(file: Path, places: "set[Path] | tuple[Path, ...]") -> bool:
         return any(place in (file, *file.parents) for place in places)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.tools.commands.clearing import remove_tree
-from desktop_agent.tools.commands.confinement import unconfined
+from desktop_agent.tools.commands.confinement import no_sandbox
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
@@ -47,7 +47,7 @@ async def test_however_deep_the_result_is_told_and_nothing_stays(
     temporary = tmp_path_factory.mktemp("temporary")
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
     (workspace.folder / "deep.py").write_text(f"import os\nos.chdir(os.environ['TMPDIR'])\n{DEEP}")
-    tool = run_command(workspace, confinement=lambda: unconfined(""))
+    tool = run_command(workspace, confinement=lambda: no_sandbox(""))
     wanted = tool.checked({"command": "python3 deep.py; echo done"})
     try:
         (part,) = await tool.run(wanted, RunningCall("1", lambda _: None))

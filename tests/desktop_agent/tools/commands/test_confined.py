@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.tools.commands.confinement import Confinement
+from desktop_agent.tools.commands.confinement import Sandbox
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
@@ -47,7 +47,7 @@ except OSError as error:
 
 
 @pytest.fixture(params=["bubblewrap", "Landlock"])
-def confinement(request: pytest.FixtureRequest) -> Confinement:
+def confinement(request: pytest.FixtureRequest) -> Sandbox:
     return way(request.param)
 
 
@@ -73,7 +73,7 @@ def taken_away(place: Path) -> bool:
 
 
 class Desk:
-    def __init__(self, workspace: Workspace, confinement: Confinement, home: Path) -> None:
+    def __init__(self, workspace: Workspace, confinement: Sandbox, home: Path) -> None:
         self.folder = workspace.folder
         self._tool = run_command(workspace, (home / "own data",), confinement=lambda: confinement)
 
@@ -84,7 +84,7 @@ class Desk:
 
 
 @pytest.fixture
-def desk(workspace: Workspace, confinement: Confinement, home: Path) -> Desk:
+def desk(workspace: Workspace, confinement: Sandbox, home: Path) -> Desk:
     return Desk(workspace, confinement, home)
 
 
@@ -138,7 +138,7 @@ async def test_it_reads_the_system_and_nothing_else_of_the_home_folder(desk: Des
         assert "the secret" not in told, name
 
 
-async def test_a_workspace_in_the_programs_own_folder_can_be_worked_in(confinement: Confinement, home: Path) -> None:
+async def test_a_workspace_in_the_programs_own_folder_can_be_worked_in(confinement: Sandbox, home: Path) -> None:
     inside = home / "own data/works/one"
     inside.mkdir(parents=True)
     desk = Desk(Workspace(inside), confinement, home)
@@ -151,7 +151,7 @@ def in_it(folder: Path) -> set[str]:
 
 @pytest.mark.parametrize("is_linked", [False, True])
 async def test_in_a_home_folder_nothing_is_written_that_the_person_s_programs_start(
-    confinement: Confinement, home: Path, monkeypatch: pytest.MonkeyPatch, is_linked: bool
+    confinement: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch, is_linked: bool
 ) -> None:
     (home / ".bashrc").write_text("as it was")
     (home / "dotfiles").mkdir()
@@ -210,10 +210,10 @@ async def test_without_network_there_is_none(desk: Desk, listener: socket.socket
 
 
 async def test_a_host_of_this_machine_that_is_named_is_reached(
-    desk: Desk, confinement: Confinement, listener: socket.socket
+    desk: Desk, confinement: Sandbox, listener: socket.socket
 ) -> None:
     heard: list[bytes] = []
-    line, words = (THROUGH_PROXY, b"GE") if confinement.own_network else (CONNECT, b"hi")
+    line, words = (THROUGH_PROXY, b"GE") if confinement.has_own_network else (CONNECT, b"hi")
 
     def answer() -> None:
         connection, _ = listener.accept()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.permissions.rule_matching import Case, covering
-from desktop_agent.tools.commands.confinement import Confinement, bubblewrapped
+from desktop_agent.permissions.rule_matching import CallFacts, find_allowing_rule
+from desktop_agent.tools.commands.confinement import Sandbox, bubblewrap_sandbox
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall, Tool
 from desktop_agent.tools.workspace import Workspace
@@ -25,7 +25,7 @@ async def nowhere(_host: str, _port: int) -> list[str]:
     raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
 
-def tool_in(workspace: Workspace, confinement: Confinement) -> Tool[object]:
+def tool_in(workspace: Workspace, confinement: Sandbox) -> Tool[object]:
     return run_command(workspace, confinement=lambda: confinement, resolve=nowhere)  # type: ignore[return-value]
 
 
@@ -52,20 +52,20 @@ async def run(tool: Tool[object], line: str, *hosts: str, seconds: int = 60) -> 
 async def test_a_rule_for_a_command_is_none_for_its_hosts(
     workspace: Workspace, patterns: list[Pattern], hosts: list[str], is_allowed: bool
 ) -> None:
-    tool = tool_in(workspace, bubblewrapped("/x"))
+    tool = tool_in(workspace, bubblewrap_sandbox("/x"))
     assert tool.subjects
     rules = [Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=each) for each in patterns]
     subjects = await tool.subjects(tool.checked({"command": "curl x", "hosts": hosts}))
-    assert (covering(rules, Case(tool, "a digest", subjects)) is not None) is is_allowed
+    assert (find_allowing_rule(rules, CallFacts(tool, "a digest", subjects)) is not None) is is_allowed
 
 
 async def test_where_nothing_holds_it_no_rule_for_hosts_is_enough(workspace: Workspace) -> None:
-    tool = tool_in(workspace, Confinement("", lambda argv, _folder, _bounds: list(argv)))
+    tool = tool_in(workspace, Sandbox("", lambda argv, _folder, _bounds: list(argv)))
     assert tool.subjects
     patterns = (CommandPattern(words=["curl"]), HostPattern(host="a.example"), HostPattern(host="*.example"))
     rules = [Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=each) for each in patterns]
     subjects = await tool.subjects(tool.checked({"command": "curl x", "hosts": ["a.example"]}))
-    assert covering(rules, Case(tool, "a digest", subjects)) is None
+    assert find_allowing_rule(rules, CallFacts(tool, "a digest", subjects)) is None
 
 
 async def test_it_gets_no_socket_of_ours(workspace: Workspace) -> None:
@@ -116,8 +116,8 @@ async def test_stop_ends_its_connections_too(workspace: Workspace) -> None:
 
 
 async def test_a_confinement_that_fails_is_not_waited_for(workspace: Workspace, tmp_path: Path) -> None:
-    broken = Confinement("a test", lambda _argv, _folder, _bounds: ["/bin/false"], own_network=True)
+    broken = Sandbox("a test", lambda _argv, _folder, _bounds: ["/bin/false"], has_own_network=True)
     assert await run(tool_in(workspace, broken), "true", "a.example") == "[exit code 1.]"
-    missing = Confinement("a test", lambda _argv, _folder, _bounds: [str(tmp_path / "none")], own_network=True)
+    missing = Sandbox("a test", lambda _argv, _folder, _bounds: [str(tmp_path / "none")], has_own_network=True)
     with pytest.raises(ToolFailed):
         await run(tool_in(workspace, missing), "true", "a.example")

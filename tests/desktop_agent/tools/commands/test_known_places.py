@@ -9,8 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.tools.commands.bounds import Bounds, bounds_for
-from desktop_agent.tools.commands.known_places import Readable, is_around_home, is_in, known_places, readable_places
+from desktop_agent.tools.commands.bounds import SandboxPolicy, build_policy
+from desktop_agent.tools.commands.known_places import (
+    ReadablePaths,
+    contains_home,
+    is_inside,
+    path_lists,
+    readable_paths,
+)
 
 LISTED = (".pyenv/versions/3/bin/python", ".cargo/bin/cargo", ".m2/repository/x.jar", "go/pkg/x", ".cache/pip/x")
 ON_NO_LIST = (
@@ -25,7 +31,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in (*LISTED, *ON_NO_LIST):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("x")
-    for name in (*known_places()["variables"], "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
+    for name in (*path_lists()["variables"], "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     monkeypatch.setenv("HOME", str(folder))
@@ -33,24 +39,24 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def bounds(home: Path, tmp_path: Path) -> Callable[[], Bounds]:
+def bounds(home: Path, tmp_path: Path) -> Callable[[], SandboxPolicy]:
     for name in ("work", "own"):
         (tmp_path / name).mkdir()
-    return lambda: bounds_for(tmp_path / "work", tmp_path / "own", (), network=False)
+    return lambda: build_policy(tmp_path / "work", tmp_path / "own", (), network=False)
 
 
-def is_open(place: Path, bounds: Bounds) -> bool:
+def is_open(place: Path, bounds: SandboxPolicy) -> bool:
     """By the innermost folder that is named."""
     nearest = next((each for each in (place, *place.parents) if is_in_any(each, bounds)), None)
     return nearest is not None and nearest not in bounds.hidden
 
 
-def is_in_any(place: Path, bounds: Bounds) -> bool:
+def is_in_any(place: Path, bounds: SandboxPolicy) -> bool:
     return place in (*bounds.writable, *bounds.readable, *bounds.hidden)
 
 
 def test_of_a_home_folder_tools_and_caches_are_readable_and_nothing_else(
-    home: Path, bounds: Callable[[], Bounds]
+    home: Path, bounds: Callable[[], SandboxPolicy]
 ) -> None:
     made = bounds()
     assert [name for name in LISTED if not is_open(home / name, made)] == []
@@ -60,7 +66,7 @@ def test_of_a_home_folder_tools_and_caches_are_readable_and_nothing_else(
 @pytest.mark.parametrize(
     "place", ["/mnt", "/media", "/srv", "/home", "/root", "/tmp", "/var/mail", "/var/log", "/run/user"]
 )
-def test_of_the_system_only_programs_and_settings_are_readable(place: str, bounds: Callable[[], Bounds]) -> None:
+def test_of_the_system_only_programs_and_settings_are_readable(place: str, bounds: Callable[[], SandboxPolicy]) -> None:
     made = bounds()
     assert not is_open(Path(place), made)
     assert {Path("/usr"), Path("/etc")} <= set(made.readable)
@@ -83,7 +89,7 @@ def test_what_the_environment_names_is_readable(
     opened: str,
     closed: str,
     home: Path,
-    bounds: Callable[[], Bounds],
+    bounds: Callable[[], SandboxPolicy],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in (opened, closed):
@@ -98,7 +104,7 @@ def test_what_the_environment_names_is_readable(
 
 @pytest.mark.parametrize("value", ["", "..", "../..", ".ssh", ".ssh/x", ".config", ".local/share", ".cache", ".cargo"])
 def test_no_variable_opens_a_home_folder_or_a_private_place(
-    value: str, home: Path, bounds: Callable[[], Bounds], monkeypatch: pytest.MonkeyPatch
+    value: str, home: Path, bounds: Callable[[], SandboxPolicy], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (home / ".ssh/x").mkdir(parents=True)
     for variable in ("VIRTUAL_ENV", "PATH"):
@@ -110,7 +116,7 @@ def test_no_variable_opens_a_home_folder_or_a_private_place(
 
 
 def test_links_lead_to_what_is_readable_and_are_there_themselves(
-    home: Path, tmp_path: Path, bounds: Callable[[], Bounds]
+    home: Path, tmp_path: Path, bounds: Callable[[], SandboxPolicy]
 ) -> None:
     (tmp_path / "disk/rustup/bin").mkdir(parents=True)
     (home / ".rustup").symlink_to("../disk/rustup")
@@ -123,7 +129,7 @@ def test_links_lead_to_what_is_readable_and_are_there_themselves(
 
 
 def test_no_command_opens_something_for_the_next(
-    home: Path, tmp_path: Path, bounds: Callable[[], Bounds], monkeypatch: pytest.MonkeyPatch
+    home: Path, tmp_path: Path, bounds: Callable[[], SandboxPolicy], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By a link, or settings, in the workspace that the person's environment or files lead to."""
     work = tmp_path / "work"
@@ -140,17 +146,17 @@ def test_no_command_opens_something_for_the_next(
 
 
 @pytest.fixture
-def handed(home: Path, tmp_path: Path) -> Callable[[dict[str, str]], Readable]:
+def handed(home: Path, tmp_path: Path) -> Callable[[dict[str, str]], ReadablePaths]:
     """What is handed over of some files in the home folder."""
     copies = tmp_path / "copies"
     copies.mkdir()
 
-    def hand(files: dict[str, str]) -> Readable:
+    def hand(files: dict[str, str]) -> ReadablePaths:
         for name, text in files.items():
             place = home / name
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text)
-        return readable_places((tmp_path / "work",), copies)
+        return readable_paths((tmp_path / "work",), copies)
 
     return hand
 
@@ -193,7 +199,7 @@ GIT = """
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_git_understands_what_is_handed_over_of_its_settings(
-    home: Path, handed: Callable[[dict[str, str]], Readable]
+    home: Path, handed: Callable[[dict[str, str]], ReadablePaths]
 ) -> None:
     found = handed(
         {
@@ -229,7 +235,9 @@ def test_git_understands_what_is_handed_over_of_its_settings(
     assert config(home / "play", "--bool", "core.symlinks") == "true\n"
 
 
-def test_settings_of_git_that_include_themselves_are_copied_once(handed: Callable[[dict[str, str]], Readable]) -> None:
+def test_settings_of_git_that_include_themselves_are_copied_once(
+    handed: Callable[[dict[str, str]], ReadablePaths],
+) -> None:
     found = handed({".gitconfig": "[include]\npath = .gitconfig\n[user]\nname = Me\n"})
     assert Path(found.variables["GIT_CONFIG_GLOBAL"] + "-0").read_text().count("Me") == 1
 
@@ -260,7 +268,7 @@ def test_settings_of_git_that_include_themselves_are_copied_once(handed: Callabl
     ],
 )
 def test_of_settings_only_what_is_listed_is_handed_over(
-    name: str, text: str, kept: str | None, home: Path, handed: Callable[[dict[str, str]], Readable]
+    name: str, text: str, kept: str | None, home: Path, handed: Callable[[dict[str, str]], ReadablePaths]
 ) -> None:
     found = handed({name: text})
     assert (home / name in found.places) == (kept == "as it is")
@@ -333,7 +341,7 @@ def test_of_settings_only_what_is_listed_is_handed_over(
     ],
 )
 def test_of_tables_in_settings_only_listed_keys_are_handed_over(
-    name: str, text: str, kept: dict[str, object], home: Path, handed: Callable[[dict[str, str]], Readable]
+    name: str, text: str, kept: dict[str, object], home: Path, handed: Callable[[dict[str, str]], ReadablePaths]
 ) -> None:
     found = handed({name: text})
     assert tomllib.loads(found.copies[home / name].read_text()) == kept
@@ -341,16 +349,16 @@ def test_of_tables_in_settings_only_listed_keys_are_handed_over(
 
 
 def test_a_home_folder_in_a_place_of_the_system_goes_by_the_list_too(
-    home: Path, bounds: Callable[[], Bounds], monkeypatch: pytest.MonkeyPatch
+    home: Path, bounds: Callable[[], SandboxPolicy], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(known_places(), "system", ["/usr", str(home.parent)])
+    monkeypatch.setitem(path_lists(), "system", ["/usr", str(home.parent)])
     made = bounds()
     assert is_open(home / LISTED[0], made)
     assert [name for name in ON_NO_LIST if is_open(home / name, made)] == []
 
 
 def test_a_workspace_around_the_home_folder_is_known(home: Path, tmp_path: Path) -> None:
-    assert [is_around_home(each) for each in (home, tmp_path, home / "Documents", Path("/usr"))] == [
+    assert [contains_home(each) for each in (home, tmp_path, home / "Documents", Path("/usr"))] == [
         *(True, True, False),
         False,
     ]
@@ -358,11 +366,11 @@ def test_a_workspace_around_the_home_folder_is_known(home: Path, tmp_path: Path)
 
 def test_no_path_of_the_list_is_in_a_private_place(home: Path, tmp_path: Path) -> None:
     """A list that opens what another one closes says nothing."""
-    known = known_places()
+    known = path_lists()
     for name in (
         *known["home"],
         *known["plain_settings"],
         *(each for one in known["settings"] for each in one["files"]),
     ):
-        assert not is_in(Path(name), map(Path, known["private"])), name
-    assert readable_places((tmp_path,)).places
+        assert not is_inside(Path(name), map(Path, known["private"])), name
+    assert readable_paths((tmp_path,)).places

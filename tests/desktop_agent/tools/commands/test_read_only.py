@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.tools.commands.confinement import Confinement
+from desktop_agent.tools.commands.confinement import Sandbox
 from desktop_agent.tools.commands.landlock import _LIMITS
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
@@ -35,11 +35,11 @@ CHANGES = {
 
 
 @pytest.fixture(params=["bubblewrap", "Landlock"])
-def confinement(request: pytest.FixtureRequest) -> Confinement:
+def confinement(request: pytest.FixtureRequest) -> Sandbox:
     return way(request.param)
 
 
-async def told(workspace: Workspace, confinement: Confinement, line: str) -> str:
+async def told(workspace: Workspace, confinement: Sandbox, line: str) -> str:
     # For root nothing is held; that it is tried is enough here.
     tool = run_command(workspace, confinement=lambda: replace(confinement, holds=True))
     (part,) = await tool.run(tool.checked({"command": line}), RunningCall("1", lambda _: None, is_read_only=True))
@@ -47,7 +47,7 @@ async def told(workspace: Workspace, confinement: Confinement, line: str) -> str
 
 
 @pytest.mark.parametrize("how", CHANGES)
-async def test_it_changes_nothing_in_the_workspace(how: str, workspace: Workspace, confinement: Confinement) -> None:
+async def test_it_changes_nothing_in_the_workspace(how: str, workspace: Workspace, confinement: Sandbox) -> None:
     place = workspace.folder / "there"
     place.write_text("as it was")
     await told(workspace, confinement, CHANGES[how])
@@ -56,9 +56,7 @@ async def test_it_changes_nothing_in_the_workspace(how: str, workspace: Workspac
     assert place.stat().st_nlink == 1
 
 
-async def test_it_reads_the_workspace_and_writes_in_its_own_folder(
-    workspace: Workspace, confinement: Confinement
-) -> None:
+async def test_it_reads_the_workspace_and_writes_in_its_own_folder(workspace: Workspace, confinement: Sandbox) -> None:
     (workspace.folder / "src").mkdir()
     (workspace.folder / "src" / "there").write_text("as it was")
     said = await told(workspace, confinement, 'cd src && cat there > "$TMPDIR/t" && cat "$TMPDIR/t" && ls . | wc -l')
@@ -66,12 +64,12 @@ async def test_it_reads_the_workspace_and_writes_in_its_own_folder(
     assert "exit code 0" in said
 
 
-async def test_it_says_so_where_that_made_it_fail(workspace: Workspace, confinement: Confinement) -> None:
+async def test_it_says_so_where_that_made_it_fail(workspace: Workspace, confinement: Sandbox) -> None:
     said = await told(workspace, confinement, "echo x > new")
     assert "was held to reading" in said
 
 
-async def test_it_writes_into_no_pipe_of_the_workspace(workspace: Workspace, confinement: Confinement) -> None:
+async def test_it_writes_into_no_pipe_of_the_workspace(workspace: Workspace, confinement: Sandbox) -> None:
     os.mkfifo(workspace.folder / "pipe")
     heard = os.open(workspace.folder / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     try:
@@ -95,7 +93,7 @@ async def test_it_writes_into_no_pipe_of_the_workspace(workspace: Workspace, con
     ],
 )
 async def test_it_takes_no_more_than_it_may_and_says_so(
-    line: str, workspace: Workspace, confinement: Confinement, monkeypatch: pytest.MonkeyPatch
+    line: str, workspace: Workspace, confinement: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(_LIMITS, "DATA", 200_000_000)
     said = await told(workspace, confinement, line)
@@ -103,7 +101,7 @@ async def test_it_takes_no_more_than_it_may_and_says_so(
     assert "ran without a question" in said
 
 
-async def test_it_can_raise_none_of_its_limits(workspace: Workspace, confinement: Confinement) -> None:
+async def test_it_can_raise_none_of_its_limits(workspace: Workspace, confinement: Sandbox) -> None:
     said = await told(workspace, confinement, "ulimit -Hd; ulimit -Hf; ulimit -Hu; ulimit -d unlimited || echo refused")
     data, files, processes, *rest = said.split("\n")
     assert (data, files) == ("1953125", "976562")
@@ -112,7 +110,7 @@ async def test_it_can_raise_none_of_its_limits(workspace: Workspace, confinement
 
 
 async def test_it_ends_after_a_while(
-    workspace: Workspace, confinement: Confinement, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, confinement: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("desktop_agent.tools.commands.run_command._UNASKED_SECONDS", 1)
     with pytest.raises(ToolFailed) as failed:
@@ -122,17 +120,17 @@ async def test_it_ends_after_a_while(
 
 
 async def test_a_line_is_said_to_be_sandboxed_only_where_the_confinement_holds(
-    workspace: Workspace, confinement: Confinement
+    workspace: Workspace, confinement: Sandbox
 ) -> None:
     tool = run_command(workspace, confinement=lambda: confinement)
     assert tool.subjects is not None
     (subject,) = await tool.subjects(tool.checked({"command": "ls"}))
     assert isinstance(subject, CommandSubject)
-    assert subject.is_sandboxed is confinement.holds
+    assert subject.is_sandboxed is confinement.is_enforced
 
 
 def test_caches_of_programs_that_look_lie_elsewhere(tmp_path: Path) -> None:
-    from desktop_agent.tools.commands.environment import environment_of_command
+    from desktop_agent.tools.commands.environment import command_environment
 
-    made = environment_of_command({"PATH": "/usr/bin"}, tmp_path, network=False, only_reads=True)
+    made = command_environment({"PATH": "/usr/bin"}, tmp_path, network=False, only_reads=True)
     assert {made["RUFF_CACHE_DIR"], made["MYPY_CACHE_DIR"]} == {f"{tmp_path}/cache/ruff", f"{tmp_path}/cache/mypy"}

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.tools.commands.bounds import Bounds
-from desktop_agent.tools.commands.confinement import Confinement, bubblewrapped, landlocked, unconfined
-from desktop_agent.tools.commands.refusals import _REFUSALS, why_refused
+from desktop_agent.tools.commands.bounds import SandboxPolicy
+from desktop_agent.tools.commands.confinement import Sandbox, bubblewrap_sandbox, landlock_sandbox, no_sandbox
+from desktop_agent.tools.commands.refusals import _REFUSAL_HINTS, explain_refusals
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
@@ -20,7 +20,7 @@ PYTHON = str(Path(sys.executable).resolve())
 NO_NETWORK = "[This command had no network, as it named no host. Name with hosts each one that it must reach.]"
 
 
-async def said(workspace: Workspace, confinement: Confinement, line: str, **more: object) -> str:
+async def said(workspace: Workspace, confinement: Sandbox, line: str, **more: object) -> str:
     tool = run_command(workspace, confinement=lambda: confinement)
     (part,) = await tool.run(tool.checked({"command": line, **more}), RunningCall("1", lambda _: None))
     return part.text  # type: ignore[union-attr]
@@ -69,7 +69,7 @@ async def test_of_what_has_other_reasons_nothing_is_said(workspace: Workspace) -
         told = await said(workspace, way(each), 'cat "$PWD/none"; false')
         assert told.endswith("/none: No such file or directory\n[exit code 1.]")
     line = "echo Read-only file system, Could not resolve host"
-    assert (await said(workspace, unconfined(""), line)).endswith("host\n[exit code 0.]")
+    assert (await said(workspace, no_sandbox(""), line)).endswith("host\n[exit code 0.]")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ async def test_of_what_has_other_reasons_nothing_is_said(workspace: Workspace) -
     ],
 )
 def test_words_of_programs_that_need_not_be_here(output: str, expected: str) -> None:
-    told = why_refused(output, "bubblewrap", "/work", network=False)
+    told = explain_refusals(output, "bubblewrap", "/work", network=False)
     assert expected in told
     assert bool(told) == bool(expected)
 
@@ -105,11 +105,11 @@ def test_processes_are_counted_where_others_of_the_person_do_not_count(
     confinement: str, kernel: str, are_counted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("platform.release", lambda: kernel)
-    bounds = Bounds((tmp_path,), (), only_reads=True)
-    made = bubblewrapped("bwrap") if confinement == "bubblewrap" else landlocked()
+    bounds = SandboxPolicy((tmp_path,), (), is_read_only=True)
+    made = bubblewrap_sandbox("bwrap") if confinement == "bubblewrap" else landlock_sandbox()
     words = made.command(["true"], tmp_path, bounds)
     assert any("NPROC" in word for word in words) == are_counted
-    said = why_refused("MemoryError", confinement, "/work", network=False, only_reads=True)
+    said = explain_refusals("MemoryError", confinement, "/work", network=False, only_reads=True)
     assert ("2 GB of memory" in said, "1,024" in said) == (True, are_counted)
 
 
@@ -132,25 +132,30 @@ async def test_what_a_reader_shows_is_a_refusal_only_where_it_failed(
 
 def test_cargo_without_its_settings() -> None:
     output = "error: could not load Cargo configuration\n  Permission denied (os error 13)\n"
-    assert "settings of cargo" in why_refused(output, "Landlock", "/work", network=False)
+    assert "settings of cargo" in explain_refusals(output, "Landlock", "/work", network=False)
 
 
 def test_with_hosts_it_is_the_way_to_them() -> None:
-    told = why_refused("ssh: Could not resolve hostname x", "bubblewrap", "/work", network=True)
+    told = explain_refusals("ssh: Could not resolve hostname x", "bubblewrap", "/work", network=True)
     assert told.startswith("The hosts that this command named are reached through the proxy")
-    assert why_refused("No matching distribution found", "bubblewrap", "/work", network=True) == ""
-    assert why_refused("Could not resolve host: x", "Landlock", "/work", network=True) == ""
+    assert explain_refusals("No matching distribution found", "bubblewrap", "/work", network=True) == ""
+    assert explain_refusals("Could not resolve host: x", "Landlock", "/work", network=True) == ""
 
 
 async def test_who_is_not_confined_is_told_nothing_of_a_confinement(workspace: Workspace) -> None:
     """Whatever a program writes, and whatever the title of the command says of the network."""
-    signs = [part for each in _REFUSALS for sign in each.signs for part in ([sign] if isinstance(sign, str) else sign)]
+    signs = [
+        part
+        for each in _REFUSAL_HINTS
+        for sign in each.patterns
+        for part in ([sign] if isinstance(sign, str) else sign)
+    ]
     (workspace.folder / "words").write_text("\n".join(signs) + "\n" + " ".join(signs) + "\n")
     for hosts in ([], ["example.org"]):
-        told = await said(workspace, unconfined(""), "cat words; exit 1", hosts=hosts)
+        told = await said(workspace, no_sandbox(""), "cat words; exit 1", hosts=hosts)
         assert told == (workspace.folder / "words").read_text() + "[exit code 1.]"
         with pytest.raises(ToolFailed) as failed:
-            await said(workspace, unconfined(""), "cat words; sleep 43212", hosts=hosts, timeout_seconds=3)
+            await said(workspace, no_sandbox(""), "cat words; sleep 43212", hosts=hosts, timeout_seconds=3)
         assert "onfine" not in str(failed.value)
         assert "had no network" not in str(failed.value)
     assert "comes from the confinement" in await said(workspace, way("bubblewrap"), "cat words")

@@ -9,8 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from desktop_agent.tools.commands.confinement import Confinement, bubblewrapped, unconfined
-from desktop_agent.tools.commands.line_run import shortened
+from desktop_agent.tools.commands.confinement import Sandbox, bubblewrap_sandbox, no_sandbox
+from desktop_agent.tools.commands.line_run import shorten_output
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall, Tool
 from desktop_agent.tools.workspace import Workspace
@@ -24,7 +24,7 @@ PATIENCE = 30
 
 
 def plain(workspace: Workspace) -> Tool[object]:
-    return run_command(workspace, confinement=lambda: unconfined("For a test."))  # type: ignore[return-value]
+    return run_command(workspace, confinement=lambda: no_sandbox("For a test."))  # type: ignore[return-value]
 
 
 def left() -> list[Path]:
@@ -125,7 +125,7 @@ async def test_who_stays_behind_is_ended_and_counted(workspace: Workspace) -> No
 
 
 async def test_where_the_confinement_ends_them_they_are_not_counted(workspace: Workspace) -> None:
-    way = Confinement("a test", lambda argv, _folder, _bounds: list(argv), ends_all=True)
+    way = Sandbox("a test", lambda argv, _folder, _bounds: list(argv), ends_descendants=True)
     tool = run_command(workspace, confinement=lambda: way)
     (part,) = await tool.run(tool.checked({"command": "sleep 500 &"}), RunningCall("1", lambda _: None))
     assert part == Text(text="[exit code 0.]")
@@ -146,7 +146,7 @@ async def test_too_much_output_keeps_its_beginning_and_its_end(workspace: Worksp
     assert told.endswith("100000\nlast\n[exit code 0.]")
     assert "characters are left out here" in told
     assert len(told) < 61_000
-    assert shortened("abcdefgh", 4) == "ab\n[4 characters are left out here.]\ngh"
+    assert shorten_output("abcdefgh", 4) == "ab\n[4 characters are left out here.]\ngh"
 
 
 async def test_the_preview_says_line_folder_and_bounds(workspace: Workspace) -> None:
@@ -155,7 +155,7 @@ async def test_the_preview_says_line_folder_and_bounds(workspace: Workspace) -> 
     title = "Not confined: it can read, change and send whatever you can. For a test."
     preview = await tool.preview(tool.checked({"command": "rm x", "folder": "."}))
     assert preview == CommandPreview("rm x", str(workspace.folder), title, only_hosts=False)
-    held = run_command(workspace, confinement=lambda: replace(bubblewrapped("/x"), holds=True))
+    held = run_command(workspace, confinement=lambda: replace(bubblewrap_sandbox("/x"), holds=True))
     assert held.preview
     preview = await held.preview(held.checked({"command": "x", "hosts": ["a.example", "b.example:1"]}))
     assert isinstance(preview, CommandPreview)
@@ -173,7 +173,7 @@ async def test_rules_see_the_line_and_the_hosts(workspace: Workspace) -> None:
     named = [HostSubject(each) for each in ("a-b.test", "a.example", "*.example.org")]
     # Nothing holds it to them.
     assert await tool.subjects(wanted) == (CommandSubject("ls"), *named, HostSubject("*"))
-    held = run_command(workspace, confinement=lambda: bubblewrapped("/x"))
+    held = run_command(workspace, confinement=lambda: bubblewrap_sandbox("/x"))
     assert held.subjects
     assert await held.subjects(wanted) == (CommandSubject("ls"), *named)
     assert await held.subjects(tool.checked({"command": "ls"})) == (CommandSubject("ls"),)

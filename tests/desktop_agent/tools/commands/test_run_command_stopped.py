@@ -28,7 +28,7 @@ async def test_stop_ends_everything_and_says_what_it_had_written(tmp_path: Path)
     call = ToolUse(id="1", name="run_command", input={"command": LINE})
     async with Office(tmp_path, Turn(call)) as office:
         session = office.new_session()
-        session.standing.add(ALLOWED)
+        session.permission_policy.add(ALLOWED)
         session.send(Message.user("go"))
         async with asyncio.timeout(PATIENCE):
             while "second" not in "".join(each.text for each in office.of(ToolProgress)) or len(running("987654")) < 2:

@@ -10,9 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from desktop_agent.tools.commands.confinement import Confinement, unconfined
+from desktop_agent.tools.commands.confinement import Sandbox, no_sandbox
 from desktop_agent.tools.commands.run_command import run_command
-from desktop_agent.tools.confining.staying import left_running
+from desktop_agent.tools.confining.staying import read_left_running
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.errors import ToolFailed
@@ -51,8 +51,8 @@ UNTIL = f"'{PYTHON}' away.py; until [ -e away ]; do sleep 0.02; done; echo begun
 
 
 @pytest.fixture(params=["bubblewrap", "Landlock", ""])
-def confinement(request: pytest.FixtureRequest) -> Confinement:
-    return way(request.param) if request.param else unconfined("For a test.")
+def confinement(request: pytest.FixtureRequest) -> Sandbox:
+    return way(request.param) if request.param else no_sandbox("For a test.")
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +62,7 @@ def nobody_left() -> Iterator[None]:
         each.kill()
 
 
-async def said_by(workspace: Workspace, confinement: Confinement, line: str, **more: object) -> str:
+async def said_by(workspace: Workspace, confinement: Sandbox, line: str, **more: object) -> str:
     (workspace.folder / "away.py").write_text(AWAY)
     tool = run_command(workspace, confinement=lambda: confinement)
     (part,) = await tool.run(tool.checked({"command": line, **more}), RunningCall("1", lambda _: None))
@@ -73,20 +73,20 @@ def running() -> list[psutil.Process]:
     return [each for each in psutil.process_iter(["cmdline"]) if (each.info["cmdline"] or [])[1:] == ["43210"]]
 
 
-async def test_who_forks_twice_and_forgets_everything_ends_too(workspace: Workspace, confinement: Confinement) -> None:
+async def test_who_forks_twice_and_forgets_everything_ends_too(workspace: Workspace, confinement: Sandbox) -> None:
     told = await said_by(workspace, confinement, UNTIL)
     left = "" if confinement.name else " 1 process that it left running ended with it."
     assert told == f"begun\n[exit code 0.{left}]"
     assert running() == []
 
 
-async def test_so_it_does_when_the_command_is_broken_off(workspace: Workspace, confinement: Confinement) -> None:
+async def test_so_it_does_when_the_command_is_broken_off(workspace: Workspace, confinement: Sandbox) -> None:
     with pytest.raises(ToolFailed, match="begun"):
         await said_by(workspace, confinement, f"{UNTIL}; sleep 43211", timeout_seconds=5)
     assert running() == []
 
 
-async def test_so_it_does_when_the_command_is_stopped(workspace: Workspace, confinement: Confinement) -> None:
+async def test_so_it_does_when_the_command_is_stopped(workspace: Workspace, confinement: Sandbox) -> None:
     call = asyncio.ensure_future(said_by(workspace, confinement, f"{UNTIL}; (trap '' TERM; sleep 43211); sleep 43211"))
     async with asyncio.timeout(PATIENCE):
         while not running():
@@ -97,7 +97,7 @@ async def test_so_it_does_when_the_command_is_stopped(workspace: Workspace, conf
     assert running() == []
 
 
-async def test_who_is_born_anew_all_the_time_ends_too(workspace: Workspace, confinement: Confinement) -> None:
+async def test_who_is_born_anew_all_the_time_ends_too(workspace: Workspace, confinement: Sandbox) -> None:
     """Each of a chain forks twice into a session of its own, without an environment, and ends."""
     (workspace.folder / "chain.py").write_text(CHAIN)
     line = f"'{PYTHON}' chain.py; until [ -s born ]; do sleep 0.02; done; echo begun"
@@ -113,7 +113,7 @@ async def test_who_is_born_anew_all_the_time_ends_too(workspace: Workspace, conf
         (workspace.folder / "born").unlink()
 
 
-async def test_who_is_born_when_it_is_asked_to_end_ends_too(workspace: Workspace, confinement: Confinement) -> None:
+async def test_who_is_born_when_it_is_asked_to_end_ends_too(workspace: Workspace, confinement: Sandbox) -> None:
     """Its session is its own and its environment empty, so only the process that stays knows of it."""
     trap = "trap 'setsid env -i /bin/sleep 43210 </dev/null >/dev/null 2>&1 & : >asked' TERM"
     call = asyncio.ensure_future(said_by(workspace, confinement, f"{trap}; : >begun; while :; do sleep 0.05; done"))
@@ -123,7 +123,7 @@ async def test_who_is_born_when_it_is_asked_to_end_ends_too(workspace: Workspace
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
-    assert (workspace.folder / "asked").exists() or not confinement.stays
+    assert (workspace.folder / "asked").exists() or not confinement.is_supervised
     assert running() == []
 
 
@@ -132,7 +132,7 @@ async def test_without_bounds_who_stays_is_asked_first_and_counted(workspace: Wo
         "(trap 'echo asked >asked; exit' TERM; : >ready; while :; do sleep 0.02; done) & "
         "(trap '' TERM; : >deaf; sleep 43210) & until [ -e ready ] && [ -e deaf ]; do sleep 0.02; done"
     )
-    told = await said_by(workspace, unconfined("For a test."), line)
+    told = await said_by(workspace, no_sandbox("For a test."), line)
     assert (workspace.folder / "asked").read_text() == "asked\n"
     # The second shell may have become what it waits for, and what the first one waits for may just have ended.
     assert re.search(r"\[exit code 0\. [234] processes that it left running ended with it\.\]", told)
@@ -142,7 +142,7 @@ async def test_without_bounds_who_stays_is_asked_first_and_counted(workspace: Wo
 OF_PYTHON = 1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1)
 
 
-async def test_a_command_ignores_no_signal(workspace: Workspace, confinement: Confinement) -> None:
+async def test_a_command_ignores_no_signal(workspace: Workspace, confinement: Sandbox) -> None:
     """Else who writes to somebody who has gone says so, and who writes without end goes on."""
     told = await said_by(workspace, confinement, "yes | head -n 1; grep SigIgn /proc/self/status")
     first, ignored, end = told.split("\n")
@@ -155,20 +155,20 @@ async def test_no_link_leads_the_count_elsewhere(workspace: Workspace) -> None:
     other = workspace.folder / "other"
     other.write_text("as it was")
     line = f'ln -s {other} "$TMPDIR/.left-running"; sleep 43210 >/dev/null 2>&1 & sleep 0.2'
-    assert "exit code 0." in await said_by(workspace, unconfined("For a test."), line)
+    assert "exit code 0." in await said_by(workspace, no_sandbox("For a test."), line)
     assert other.read_text() == "as it was"
 
 
 def test_a_count_that_a_program_wrote_is_a_number_or_none(tmp_path: Path) -> None:
     for text, count in (("12", 12), ("x", 0), ("", 0)):
         (tmp_path / "count").write_text(text)
-        assert left_running(tmp_path / "count") == count
-    assert left_running(tmp_path / "none") == 0
+        assert read_left_running(tmp_path / "count") == count
+    assert read_left_running(tmp_path / "none") == 0
 
 
 @pytest.mark.parametrize("name", ["Landlock", ""])
 async def test_the_end_of_the_program_is_told_as_it_was(workspace: Workspace, name: str) -> None:
-    confinement = way(name) if name else unconfined("For a test.")
+    confinement = way(name) if name else no_sandbox("For a test.")
     for line, end in (
         ("exit 7", "exit code 7."),
         ("kill -9 $$", "ended by SIGKILL."),

@@ -4,7 +4,7 @@ import errno
 
 import pytest
 
-from desktop_agent.tools.commands.system_calls import _tables, steps
+from desktop_agent.tools.commands.system_calls import _tables, command_filter
 from desktop_agent.tools.confining.call_filter import ALLOW, ARCHITECTURES, REFUSE, X32
 from tests.desktop_agent.tools.confining.filters import answer
 
@@ -17,7 +17,7 @@ NUMBERS = {"x86_64": (41, 53, 0), "aarch64": (198, 199, 63)}
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 @pytest.mark.parametrize("internet", [True, False])
 def test_sockets_by_family_and_pairs_by_kind(machine: str, *, internet: bool) -> None:
-    made, code = steps(machine, internet=internet, in_namespaces=True), ARCHITECTURES[machine]
+    made, code = command_filter(machine, internet=internet, in_namespaces=True), ARCHITECTURES[machine]
     socket, pair, read = NUMBERS[machine]
     for family in (INET, INET6, NETLINK):
         assert answer(made, code, socket, family, DATAGRAM) == (ALLOW if internet else UNKNOWN)
@@ -33,7 +33,7 @@ def test_sockets_by_family_and_pairs_by_kind(machine: str, *, internet: bool) ->
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_ways_around_it_are_closed(machine: str) -> None:
-    made, code = steps(machine, internet=True, in_namespaces=True), ARCHITECTURES[machine]
+    made, code = command_filter(machine, internet=True, in_namespaces=True), ARCHITECTURES[machine]
     other = ARCHITECTURES["aarch64" if machine == "x86_64" else "x86_64"]
     assert answer(made, other, NUMBERS[machine][2]) == REFUSE | errno.EACCES
     assert answer(made, code, 425) == REFUSE | errno.ENOSYS
@@ -42,7 +42,7 @@ def test_ways_around_it_are_closed(machine: str) -> None:
 
 def test_it_is_not_known_for_every_machine() -> None:
     with pytest.raises(OSError, match="riscv64"):
-        steps("riscv64", internet=True, in_namespaces=True)
+        command_filter("riscv64", internet=True, in_namespaces=True)
 
 
 # mount, keyctl, clone3, add_key, setns, open_by_handle_at, bpf; then shmget, mq_open, setxattr.
@@ -60,7 +60,7 @@ CALLS = {"x86_64": (56, 272, 16, 302, 141, 101), "aarch64": (220, 97, 29, 261, 1
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 @pytest.mark.parametrize("in_namespaces", [True, False])
 def test_calls_past_files_are_refused(machine: str, *, in_namespaces: bool) -> None:
-    made, code = steps(machine, internet=False, in_namespaces=in_namespaces), ARCHITECTURES[machine]
+    made, code = command_filter(machine, internet=False, in_namespaces=in_namespaces), ARCHITECTURES[machine]
     for call, error in REFUSED[machine].items():
         assert answer(made, code, call) == REFUSE | getattr(errno, error)
     for call, error in SHARED[machine].items():
@@ -69,7 +69,7 @@ def test_calls_past_files_are_refused(machine: str, *, in_namespaces: bool) -> N
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_calls_are_refused_by_what_they_ask_for(machine: str) -> None:
-    made, code = steps(machine, internet=False, in_namespaces=False), ARCHITECTURES[machine]
+    made, code = command_filter(machine, internet=False, in_namespaces=False), ARCHITECTURES[machine]
     clone, unshare, ioctl, prlimit, priority, ptrace = CALLS[machine]
     refused = REFUSE | errno.EPERM
     for flag in (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000):

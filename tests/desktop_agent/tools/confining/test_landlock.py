@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from desktop_agent.tools.confining.landlock import IOCTL, TRUNCATE, Rules, all_rights, told
+from desktop_agent.tools.confining.landlock import IOCTL, TRUNCATE, LandlockRules, all_rights, check_syscall
 
 
 @pytest.mark.parametrize(("version", "bits"), [(1, 13), (2, 14), (3, 15), (4, 15), (5, 16), (6, 16), (9, 16)])
@@ -33,12 +33,12 @@ class _Kernel:
 )
 def test_no_field_that_a_version_does_not_know(version: int, network: bool, expected: list[int]):
     kernel = _Kernel()
-    Rules(kernel, version, network=network)  # type: ignore[arg-type]
+    LandlockRules(kernel, version, network=network)  # type: ignore[arg-type]
     assert kernel.asked == [b"".join(each.to_bytes(8, sys.byteorder) for each in expected)]
 
 
 def test_a_refusal_is_raised():
     ctypes.set_errno(13)
     with pytest.raises(PermissionError):
-        told(-1)
-    assert told(3) == 3
+        check_syscall(-1)
+    assert check_syscall(3) == 3

@@ -5,7 +5,7 @@ import errno
 import pytest
 
 from desktop_agent.tools.confining.call_filter import ALLOW, ARCHITECTURES, REFUSE, X32
-from desktop_agent.tools.confining.reckoning import _steps
+from desktop_agent.tools.confining.reckoning import _worker_filter
 from tests.desktop_agent.tools.confining.filters import answer
 
 REFUSED = REFUSE | errno.EACCES
@@ -56,7 +56,7 @@ EVERYWHERE = {"io_uring_setup": 425, "clone3": 435, "openat2": 437, "pidfd_getfd
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_what_it_lets_through(machine: str):
-    steps, architecture = _steps(machine), ARCHITECTURES[machine]
+    steps, architecture = _worker_filter(machine), ARCHITECTURES[machine]
     assert {answer(steps, architecture, call) for call in READ_WRITE_MMAP_EXIT[machine]} == {ALLOW}
     told = {name: answer(steps, architecture, call) for name, call in (FORBIDDEN[machine] | EVERYWHERE).items()}
     assert told == dict.fromkeys(told, REFUSED)
@@ -65,7 +65,7 @@ def test_what_it_lets_through(machine: str):
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_numbers_that_mean_other_calls_are_refused(machine: str):
-    steps, architecture = _steps(machine), ARCHITECTURES[machine]
+    steps, architecture = _worker_filter(machine), ARCHITECTURES[machine]
     others = {*ARCHITECTURES.values(), 0x40000003} - {architecture}
     for call in range(1000):
         assert {answer(steps, other, call) for other in others} == {REFUSED}
@@ -74,13 +74,13 @@ def test_numbers_that_mean_other_calls_are_refused(machine: str):
 
 def test_a_machine_of_which_no_numbers_are_known():
     with pytest.raises(OSError, match="riscv64"):
-        _steps("riscv64")
+        _worker_filter("riscv64")
 
 
 def test_an_interpreter_of_32_bits_on_a_machine_of_64(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("sys.maxsize", 2**31 - 1)
     with pytest.raises(OSError, match="aarch64"):
-        _steps("aarch64")
+        _worker_filter("aarch64")
 
 
 def test_on_another_system_nothing_is_tried(monkeypatch: pytest.MonkeyPatch):
@@ -88,7 +88,7 @@ def test_on_another_system_nothing_is_tried(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(reckoning.sys, "platform", "darwin")
     monkeypatch.setattr(reckoning.ctypes, "CDLL", lambda *_, **__: pytest.fail("asked for"))
-    reckoning.close_in()
+    reckoning.confine_worker()
     monkeypatch.setattr(reckoning.sys, "platform", "linux")
     with pytest.raises(pytest.fail.Exception, match="asked for"):
-        reckoning.close_in()
+        reckoning.confine_worker()

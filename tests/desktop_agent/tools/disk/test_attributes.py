@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.tools.disk import attributes
-from desktop_agent.tools.disk.attributes import Extras, extras_of, give, keep_attributes
+from desktop_agent.tools.disk.attributes import FileAttributes, apply_attributes, copy_attributes, read_attributes
 from desktop_agent.tools.disk.folders import open_folder
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "setxattr"), reason="no extended attributes")
@@ -17,7 +17,7 @@ def kept(folder: Path) -> list[str]:
     """The names of those that a new file gets from the one that is there."""
     new, opened = folder / "new", open_folder(folder)
     with new.open("wb") as file:
-        keep_attributes(opened, "old", file.fileno())
+        copy_attributes(opened, "old", file.fileno())
     opened.close()
     return os.listxattr(new)
 
@@ -40,14 +40,14 @@ def test_where_none_was_or_a_link_is_there_are_none(tmp_path: Path) -> None:
     assert kept(tmp_path) == []
 
 
-def read(path: Path) -> Extras:
+def read(path: Path) -> FileAttributes:
     with path.open("rb") as file:
-        return extras_of(file.fileno())
+        return read_attributes(file.fileno())
 
 
-def given(extras: Extras, path: Path) -> None:
+def given(extras: FileAttributes, path: Path) -> None:
     with path.open("wb") as file:
-        give(extras, file.fileno())
+        apply_attributes(extras, file.fileno())
 
 
 def test_what_was_read_is_given_again(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_what_was_read_is_given_again(tmp_path: Path) -> None:
     assert found.owner == (old.stat().st_uid, old.stat().st_gid)
     given(found, new)
     assert read(new) == found
-    given(Extras((("trusted.note", b"x"), ("security.capability", b"x"))), new)
+    given(FileAttributes((("trusted.note", b"x"), ("security.capability", b"x"))), new)
     assert os.listxattr(new) == ["user.note", "user.empty"] or os.listxattr(new) == ["user.empty", "user.note"]
 
 
@@ -71,19 +71,19 @@ def test_what_is_read_has_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     old.touch()
     os.setxattr(old, "user.large", b"x" * 100)
     os.setxattr(old, "user.small", b"x" * 20)
-    monkeypatch.setattr(attributes, "MOST_BYTES", 60)
+    monkeypatch.setattr(attributes, "MAX_ATTRIBUTE_BYTES", 60)
     assert read(old).attributes == (("user.small", b"x" * 20),)
     for number in range(30):
         os.setxattr(old, f"user.{number:02}", b"")
-    monkeypatch.setattr(attributes, "MOST_BYTES", 10_000)
-    monkeypatch.setattr(attributes, "MOST_ATTRIBUTES", 7)
+    monkeypatch.setattr(attributes, "MAX_ATTRIBUTE_BYTES", 10_000)
+    monkeypatch.setattr(attributes, "MAX_ATTRIBUTES", 7)
     assert len(read(old).attributes) == 7
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
 def test_the_owner_is_given_where_we_may(tmp_path: Path) -> None:
     new = tmp_path / "new"
-    given(Extras(owner=(65534, 65533)), new)
+    given(FileAttributes(owner=(65534, 65533)), new)
     assert (new.stat().st_uid, new.stat().st_gid) == (65534, 65533)
 
 
@@ -98,8 +98,8 @@ def test_the_group_alone_where_only_that_is_ours(tmp_path: Path) -> None:
         os.setgroups([65533])
         os.setgid(65534)
         os.setuid(65534)
-        give(Extras((("user.note", b"x"),), (0, 65533)), descriptor)
-        give(Extras(owner=(0, 0)), descriptor)
+        apply_attributes(FileAttributes((("user.note", b"x"),), (0, 65533)), descriptor)
+        apply_attributes(FileAttributes(owner=(0, 0)), descriptor)
         os._exit(0)
     os.waitpid(child, 0)
     os.close(descriptor)

@@ -51,7 +51,7 @@ async def test_the_preview_shows_what_is_lost(workspace: Workspace, monkeypatch:
     assert await previewed(workspace, "empty") == TextPreview("Deletes the empty folder empty.")
     monkeypatch.setattr(module, "_SHOWN_LIMIT", 1)
     assert await previewed(workspace, "a.txt") == TextPreview("Deletes a.txt (5 bytes).")
-    monkeypatch.setattr(module, "SAVED_LIMIT", 4)
+    monkeypatch.setattr(module, "MAX_SAVED_BYTES", 4)
     preview = await previewed(workspace, "a.txt")
     assert isinstance(preview, TextPreview)
     assert preview.text.endswith("It is too large to be kept, so this cannot be undone.")

@@ -102,13 +102,13 @@ async def test_what_somebody_writes_in_the_middle_is_not_overwritten(
 ) -> None:
     file = workspace.folder / "a.txt"
     file.write_text("one")
-    encode = module.encode
+    encode = module.encode_text
 
     def meanwhile(*arguments: object) -> object:
         file.write_text("one, and mine")
         return encode(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(module, "encode", meanwhile)
+    monkeypatch.setattr(module, "encode_text", meanwhile)
     with pytest.raises(ToolFailed, match="changed by another program"):
         await edit(workspace, "a.txt", "one", "two")
     assert file.read_text() == "one, and mine"

@@ -9,7 +9,7 @@ import pytest
 from desktop_agent.tools.disk.folders import HAS_DESCRIPTORS
 from desktop_agent.tools.files.move_file import move_file
 from desktop_agent.tools.tool import RunningCall
-from desktop_agent.tools.workspace import Place, Workspace
+from desktop_agent.tools.workspace import Workspace, WorkspacePath
 from desktop_agent.vocabulary.conduct.rules import PathSubject
 from desktop_agent.vocabulary.errors import OutsideWorkspace, ToolFailed
 from desktop_agent.vocabulary.tool_calls import Effect, TextPreview, ToolClass
@@ -53,7 +53,7 @@ async def test_what_comes_there_at_the_last_moment_stays(workspace: Workspace) -
     (workspace.folder / "a").write_text("a")
     (workspace.folder / "b").write_text("mine")
     with pytest.raises(ToolFailed, match="already"):
-        workspace.move(Place(("a",)), Place(("b",)))
+        workspace.move(WorkspacePath(("a",)), WorkspacePath(("b",)))
     assert sorted(each.read_text() for each in workspace.folder.iterdir()) == ["a", "mine"]
 
 
@@ -64,7 +64,7 @@ async def test_a_last_look_that_objects_leaves_everything(workspace: Workspace) 
         raise ToolFailed("No.")
 
     with pytest.raises(ToolFailed, match="No"):
-        workspace.move(Place(("a",)), Place(("b",)), object_to_it)
+        workspace.move(WorkspacePath(("a",)), WorkspacePath(("b",)), object_to_it)
     assert [each.name for each in workspace.folder.iterdir()] == ["a"]
 
 
@@ -105,7 +105,7 @@ async def test_a_folder_swapped_for_a_link_leads_nowhere(
     (workspace.folder / "a").write_text("a")
     (workspace.folder / "link").symlink_to(outside)
     with pytest.raises(ToolFailed):
-        workspace.move(Place(("a",)), Place(("link", "a")))
+        workspace.move(WorkspacePath(("a",)), WorkspacePath(("link", "a")))
     assert list(outside.iterdir()) == []
     assert (workspace.folder / "a").exists()
 

@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desktop_agent.tools.files.passages import edited
-from desktop_agent.tools.files.text_files import TextFormat, decode_as_written, with_plain_newlines
+from desktop_agent.tools.files.passages import replace_passage
+from desktop_agent.tools.files.text_files import TextFormat, decode_with_newlines, normalize_newlines
 from desktop_agent.vocabulary.errors import ToolFailed
 
 PLAIN = TextFormat(newline="\n")
 
 
 def after(text: str, old: str, new: str, *, everywhere: bool = False) -> str:
-    format_ = decode_as_written(text.encode())[1]
-    return edited("a", text, format_, old, new, replace_all=everywhere).after
+    format_ = decode_with_newlines(text.encode())[1]
+    return replace_passage("a", text, format_, old, new, replace_all=everywhere).after
 
 
 def test_a_windows_line_end_is_never_taken_for_two() -> None:
@@ -24,9 +24,9 @@ def test_a_windows_line_end_is_never_taken_for_two() -> None:
 
 def test_a_text_that_repeats_itself_is_no_trap() -> None:
     # By a regular expression this would compare 10,000,000,000 characters.
-    assert edited("a", "\n" * 200_000 + "x", PLAIN, "\n" * 50_000 + "x", "y").lines == (150_001,)
+    assert replace_passage("a", "\n" * 200_000 + "x", PLAIN, "\n" * 50_000 + "x", "y").lines == (150_001,)
     with pytest.raises(ToolFailed, match="does not stand"):
-        edited("a", "a\n" * 200_000, PLAIN, "a\n" * 50_000 + "b", "")
+        replace_passage("a", "a\n" * 200_000, PLAIN, "a\n" * 50_000 + "b", "")
 
 
 def test_new_line_ends_are_those_of_the_file() -> None:
@@ -38,19 +38,19 @@ def test_new_line_ends_are_those_of_the_file() -> None:
 
 @given(st.text("ab\r\n", max_size=12), st.text("ab\n", min_size=1, max_size=4), st.text("xy\n", max_size=3))
 def test_it_is_what_replacing_in_plain_text_gives(text: str, old: str, new: str) -> None:
-    plain = with_plain_newlines(text)
+    plain = normalize_newlines(text)
     if old not in plain:
         with pytest.raises(ToolFailed):
             after(text, old, new, everywhere=True)
         return
     if old == new:
         return
-    assert with_plain_newlines(after(text, old, new, everywhere=True)) == plain.replace(old, new)
+    assert normalize_newlines(after(text, old, new, everywhere=True)) == plain.replace(old, new)
 
 
 def told(text: str, old: str) -> str:
     with pytest.raises(ToolFailed) as caught:
-        edited("a", text, PLAIN, old, "new")
+        replace_passage("a", text, PLAIN, old, "new")
     return str(caught.value.remedy)
 
 
@@ -64,5 +64,5 @@ def test_what_stands_there_instead_is_told() -> None:
 
 
 def test_many_places_are_counted_and_some_named() -> None:
-    made = edited("a", "x\n" * 14, PLAIN, "x", "y", replace_all=True)
-    assert made.told == "replaced 14 times, at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 4 more"
+    made = replace_passage("a", "x\n" * 14, PLAIN, "x", "y", replace_all=True)
+    assert made.description == "replaced 14 times, at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 4 more"

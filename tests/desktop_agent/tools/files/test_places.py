@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.tools.files.list_files import list_files
-from desktop_agent.tools.files.places import changes_of, subjects_of
+from desktop_agent.tools.files.places import changed_paths, path_subjects
 from desktop_agent.tools.files.read_file import read_file
 from desktop_agent.tools.files.write_file import write_file
 from desktop_agent.tools.tool import AnyTool
@@ -53,13 +53,13 @@ async def test_a_way_out_has_no_subject(tool: AnyTool, workspace: Workspace) -> 
 async def test_the_same_folder_through_a_link_is_the_same_subject(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "alias").symlink_to("real")
-    through = [await subjects_of(Workspace(tmp_path / name), "a") for name in ("real", "alias")]
+    through = [await path_subjects(Workspace(tmp_path / name), "a") for name in ("real", "alias")]
     assert through[0] == through[1]
 
 
 async def test_a_name_that_is_no_text_cannot_be_mistaken_for_another(workspace: Workspace) -> None:
     (workspace.folder / os.fsdecode(b"bad\xff")).touch()
     (workspace.folder / "link").symlink_to(os.fsdecode(b"bad\xff"))
-    for ask in (subjects_of, changes_of):
+    for ask in (path_subjects, changed_paths):
         with pytest.raises(ToolFailed, match="is no text"):
             await ask(workspace, "link")

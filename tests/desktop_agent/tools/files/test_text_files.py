@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desktop_agent.tools.files.text_files import NotText, TextFormat, decode, encode
+from desktop_agent.tools.files.text_files import NotText, TextFormat, decode_text, encode_text
 
 TEXT = "Grüße\nzwei 🎈\n"
 
@@ -20,13 +20,13 @@ TEXT = "Grüße\nzwei 🎈\n"
     ],
 )
 def test_the_encoding_is_found_and_written_back_byte_for_byte(data: bytes, encoding: str, mark: bytes) -> None:
-    file = decode(data)
-    assert (file.text, file.format.encoding, file.format.mark) == (TEXT, encoding, mark)
-    assert encode(file.text, file.format) == (data, file.format)
+    file = decode_text(data)
+    assert (file.text, file.format.encoding, file.format.byte_order_mark) == (TEXT, encoding, mark)
+    assert encode_text(file.text, file.format) == (data, file.format)
 
 
 def test_what_is_not_utf_8_is_latin_1() -> None:
-    file = decode("Grüße".encode("latin-1"))
+    file = decode_text("Grüße".encode("latin-1"))
     assert (file.text, file.format.encoding) == ("Grüße", "latin-1")
     assert "guess" in file.format.title
 
@@ -42,24 +42,24 @@ def test_what_is_not_utf_8_is_latin_1() -> None:
 )
 def test_binary_data_is_no_text(data: bytes) -> None:
     with pytest.raises(NotText):
-        decode(data)
+        decode_text(data)
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 def test_line_ends_are_kept(newline: str) -> None:
-    file = decode(newline.join(["one", "two", ""]).encode())
+    file = decode_text(newline.join(["one", "two", ""]).encode())
     assert file.text == "one\ntwo\n"
-    assert encode("three\r\nfour\n", file.format)[0] == f"three{newline}four{newline}".encode()
+    assert encode_text("three\r\nfour\n", file.format)[0] == f"three{newline}four{newline}".encode()
 
 
 def test_mixed_line_ends_leave_the_new_text_as_it_is() -> None:
-    file = decode(b"one\r\ntwo\n")
+    file = decode_text(b"one\r\ntwo\n")
     assert file.format.newline is None
-    assert encode("a\nb\r\n", file.format)[0] == b"a\nb\r\n"
+    assert encode_text("a\nb\r\n", file.format)[0] == b"a\nb\r\n"
 
 
 def test_text_that_the_old_encoding_cannot_hold_becomes_utf_8() -> None:
-    data, used = encode("日本\n", TextFormat("latin-1", newline="\r\n"))
+    data, used = encode_text("日本\n", TextFormat("latin-1", newline="\r\n"))
     assert data == "日本\r\n".encode()
     assert used.encoding == "utf-8"
 
@@ -67,5 +67,5 @@ def test_text_that_the_old_encoding_cannot_hold_becomes_utf_8() -> None:
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.just("\n")))
 def test_any_text_survives(text: str) -> None:
     # A text that begins with the mark itself is read as having one.
-    data, _ = encode(text.lstrip("\ufeff"), None)
-    assert decode(data).text == text.lstrip("\ufeff")
+    data, _ = encode_text(text.lstrip("\ufeff"), None)
+    assert decode_text(data).text == text.lstrip("\ufeff")

@@ -76,14 +76,14 @@ async def test_a_cancel_waits_for_the_thread_and_the_file_stays_as_it_was(
 ) -> None:
     (workspace.folder / "a.txt").write_text("old")
     reached, go_on = threading.Event(), threading.Event()
-    encode = module.encode
+    encode = module.encode_text
 
     def slow_encode(*arguments: object) -> object:
         reached.set()
         go_on.wait(10)
         return encode(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(module, "encode", slow_encode)
+    monkeypatch.setattr(module, "encode_text", slow_encode)
     task = asyncio.ensure_future(write(workspace, "a.txt", "new"))
     await asyncio.to_thread(reached.wait, 10)
     for _ in range(3):

@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from desktop_agent.tools.mcp.offering.tools import offer_of
-from desktop_agent.tools.mcp.server import LiveServer
+from desktop_agent.tools.mcp.offering.tools import load_tool_offer
+from desktop_agent.tools.mcp.server import McpClient
 from desktop_agent.tools.mcp.server_log import ServerLog
-from desktop_agent.tools.mcp.stdio import Command, stdio_streams
-from desktop_agent.tools.mcp.upkeep import Refuse, Setting, Transport
-from desktop_agent.tools.mcp.web.hosts import own_hosts
-from desktop_agent.tools.mcp.web.streams import Place, http_streams
+from desktop_agent.tools.mcp.stdio import ServerCommand, stdio_streams
+from desktop_agent.tools.mcp.upkeep import OnSignInRequired, ServerContext, Transport
+from desktop_agent.tools.mcp.web.hosts import allowed_private_hosts
+from desktop_agent.tools.mcp.web.streams import HttpTarget, http_streams
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.vocabulary.blocks import JsonObject, ResultPart
 from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
@@ -33,34 +33,34 @@ def own_server(*words: str) -> list[str]:
 @asynccontextmanager
 async def program(
     argv: Sequence[str], folder: Path, env: dict[str, str] | None = None, **named: Any
-) -> AsyncIterator[LiveServer]:
+) -> AsyncIterator[McpClient]:
     """A server that is a program. `named` are fields of the setting, and `trusted`."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder), **(env or {})}
 
-    async def transport(log: ServerLog, refuse: Refuse) -> Transport:
-        return lambda: stdio_streams(Command(argv, folder, environment), log)
+    async def transport(log: ServerLog, refuse: OnSignInRequired) -> Transport:
+        return lambda: stdio_streams(ServerCommand(argv, folder, environment), log)
 
     config = McpServer(
         id="srv", title="Server", trusted=named.pop("trusted", False), connection=StdioConnection(command=argv[0])
     )
-    async with closing(LiveServer(config, Setting(transport, folder, **named))) as live:
+    async with closing(McpClient(config, ServerContext(transport, folder, **named))) as live:
         yield live
 
 
 @asynccontextmanager
-async def address(url: str, headers: dict[str, str] | None = None, **named: Any) -> AsyncIterator[LiveServer]:
+async def address(url: str, headers: dict[str, str] | None = None, **named: Any) -> AsyncIterator[McpClient]:
     """A server at an address."""
 
-    async def transport(log: ServerLog, refuse: Refuse) -> Transport:
-        return lambda: http_streams(Place(url, own_hosts(url), headers or {}), log)
+    async def transport(log: ServerLog, refuse: OnSignInRequired) -> Transport:
+        return lambda: http_streams(HttpTarget(url, allowed_private_hosts(url), headers or {}), log)
 
     config = McpServer(id="web", title="Web", connection=HttpConnection(url=url))
-    async with closing(LiveServer(config, Setting(transport, **named))) as live:
+    async with closing(McpClient(config, ServerContext(transport, **named))) as live:
         yield live
 
 
 @asynccontextmanager
-async def closing(live: LiveServer) -> AsyncIterator[LiveServer]:
+async def closing(live: McpClient) -> AsyncIterator[McpClient]:
     try:
         async with asyncio.timeout(LIMIT):
             yield live
@@ -69,10 +69,10 @@ async def closing(live: LiveServer) -> AsyncIterator[LiveServer]:
 
 
 async def called(
-    live: LiveServer, tool: str, arguments: JsonObject, told: Callable[[str], None] = lambda _: None
+    live: McpClient, tool: str, arguments: JsonObject, told: Callable[[str], None] = lambda _: None
 ) -> tuple[ResultPart, ...]:
     """Call a tool as a run does it."""
-    offer = await offer_of(live)
+    offer = await load_tool_offer(live)
     found = next(each for each in offer.tools if each.name == tool)
     return await found.run(found.checked(arguments), RunningCall("call", told))
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from desktop_agent.tools.mcp.importing import imported, looks_secret
+from desktop_agent.tools.mcp.importing import import_servers, is_likely_secret
 from desktop_agent.vocabulary.errors import WrongUse
 from desktop_agent.vocabulary.mcp.servers import HttpConnection, StdioConnection
 
@@ -21,7 +21,7 @@ def test_programs_and_addresses_come_over_and_secrets_go_to_the_keyring():
         Web={"type": "http", "url": "https://example.com/mcp", "headers": {"Authorization": "Bearer abc"}},
         Off={"command": "x", "disabled": True},
     )
-    found = imported(given)
+    found = import_servers(given)
     github, web, off = found.servers
     assert github.connection == StdioConnection(
         command="npx", args=("-y", "server"), env={"LEVEL": "debug"}, secret_env=("GITHUB_TOKEN",)
@@ -39,9 +39,11 @@ def test_programs_and_addresses_come_over_and_secrets_go_to_the_keyring():
 
 
 def test_ids_stay_apart():
-    found = imported(text(**{"My Server!": {"command": "x"}, "my server": {"command": "y"}, "日本": {"command": "z"}}))
+    found = import_servers(
+        text(**{"My Server!": {"command": "x"}, "my server": {"command": "y"}, "日本": {"command": "z"}})
+    )
     assert [each.id for each in found.servers] == ["my-server", "my-server-2", "server"]
-    assert imported(text(a={"command": "x"}), {"a"}).servers[0].id == "a-2"
+    assert import_servers(text(a={"command": "x"}), {"a"}).servers[0].id == "a-2"
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_ids_stay_apart():
     ],
 )
 def test_what_looks_like_a_secret(name, value, expected):
-    assert looks_secret(name, value) is expected
+    assert is_likely_secret(name, value) is expected
 
 
 @pytest.mark.parametrize(
@@ -86,7 +88,7 @@ def test_what_looks_like_a_secret(name, value, expected):
 )
 def test_wrong_input_is_answered_with_a_sentence(given, words):
     with pytest.raises(WrongUse) as caught:
-        imported(given)
+        import_servers(given)
     assert words in str(caught.value)
     assert str(caught.value.remedy)
     assert TOKEN not in f"{caught.value} {caught.value.remedy} {caught.value.__cause__}"

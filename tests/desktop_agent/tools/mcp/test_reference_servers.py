@@ -12,11 +12,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from desktop_agent.tools.mcp.offering.tools import offer_of
-from desktop_agent.tools.mcp.server import LiveServer
+from desktop_agent.tools.mcp.offering.tools import load_tool_offer
+from desktop_agent.tools.mcp.server import McpClient
 from desktop_agent.vocabulary.blocks import Image, Json, Text
 from desktop_agent.vocabulary.errors import ToolFailed
-from desktop_agent.vocabulary.mcp.asking import Answerers, ElicitationAnswer, ElicitationRequest, SamplingAnswer
+from desktop_agent.vocabulary.mcp.asking import (
+    ElicitationAnswer,
+    ElicitationRequest,
+    SamplingAnswer,
+    ServerRequestHandlers,
+)
 from desktop_agent.vocabulary.tool_calls import ToolClass, UntrustedSource
 from tests.desktop_agent.tools.mcp.reference_servers import node_server, python_server
 from tests.desktop_agent.tools.mcp.stage import address, called, program, until
@@ -26,7 +31,7 @@ WAYS = ("stdio", "http")
 
 
 @asynccontextmanager
-async def everything(way: str, folder: Path, **named: object) -> AsyncIterator[LiveServer]:
+async def everything(way: str, folder: Path, **named: object) -> AsyncIterator[McpClient]:
     if way == "stdio":
         async with program(node_server("everything", "stdio"), folder, **named) as live:
             yield live
@@ -67,7 +72,7 @@ def free_port() -> int:
 @pytest.mark.parametrize("way", WAYS)
 async def test_everything_lists_and_answers(way, tmp_path):
     async with everything(way, tmp_path) as live:
-        offer = await offer_of(live)
+        offer = await load_tool_offer(live)
         names = {tool.name.partition("__")[2] for tool in offer.tools}
         assert {"echo", "get-sum", "get-tiny-image", "trigger-long-running-operation"} <= names
         echo = next(each for each in offer.tools if each.name.endswith("__echo"))
@@ -97,7 +102,7 @@ async def test_progress_comes_while_it_works_and_a_cancel_leaves_it_alive(way, t
             await long
         assert live.is_running
         assert await called(live, f"{live.server.id}__echo", {"message": "still"}) == (Text(text="Echo: still"),)
-        assert live.starts == 1
+        assert live.start_count == 1
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -108,7 +113,7 @@ async def test_a_form_is_asked_of_the_person(way, tmp_path):
         asked.append(request)
         return ElicitationAnswer("accept", {"name": "Ada"})
 
-    async with everything(way, tmp_path, people=lambda: Answerers(elicit=person)) as live:
+    async with everything(way, tmp_path, people=lambda: ServerRequestHandlers(elicit=person)) as live:
         parts = await called(live, f"{live.server.id}__trigger-elicitation-request", {})
         assert "name" in asked[0].form["properties"]
         assert asked[0].server == live.server.title
@@ -123,14 +128,14 @@ async def test_a_form_is_declined_where_nobody_is_there(tmp_path):
 
 async def test_a_model_answers_only_where_the_person_may_agree(tmp_path):
     async with everything("stdio", tmp_path) as live:
-        assert not any("sampling" in tool.name for tool in (await offer_of(live)).tools)
+        assert not any("sampling" in tool.name for tool in (await load_tool_offer(live)).tools)
     prompts: list[str] = []
 
     async def agreed(request, spent) -> SamplingAnswer | None:
         prompts.append(request.messages[0][1])
         return SamplingAnswer("forty-two", "some-model") if len(prompts) == 1 else None
 
-    async with everything("stdio", tmp_path, people=lambda: Answerers(sample=agreed)) as live:
+    async with everything("stdio", tmp_path, people=lambda: ServerRequestHandlers(sample=agreed)) as live:
         asking = {"prompt": "What is it?", "maxTokens": 10}
         parts = await called(live, "srv__trigger-sampling-request", asking)
         assert any("forty-two" in part.text for part in parts if isinstance(part, Text))
@@ -141,7 +146,7 @@ async def test_a_model_answers_only_where_the_person_may_agree(tmp_path):
 
 async def test_roots_are_the_workspace_and_resources_and_prompts_can_be_read(tmp_path):
     async with everything("stdio", tmp_path) as live:
-        await offer_of(live)
+        await load_tool_offer(live)
         await asyncio.sleep(0)
         parts = await called(live, "srv__get-roots-list", {})
         assert tmp_path.as_uri() in "".join(part.text for part in parts if isinstance(part, Text))
@@ -158,7 +163,7 @@ async def test_roots_are_the_workspace_and_resources_and_prompts_can_be_read(tmp
 async def test_a_killed_server_is_back_at_the_next_call(tmp_path):
     async with everything("stdio", tmp_path) as live:
         slow = asyncio.create_task(called(live, "srv__trigger-long-running-operation", {"duration": 600, "steps": 2}))
-        await until(lambda: live.is_running and live.calls > 1)
+        await until(lambda: live.is_running and live.call_count > 1)
         (pid,) = (
             each.pid
             for each in psutil.Process().children(recursive=True)
@@ -168,7 +173,7 @@ async def test_a_killed_server_is_back_at_the_next_call(tmp_path):
         with pytest.raises(ToolFailed, match="ended while it was asked"):
             await slow
         assert await called(live, "srv__echo", {"message": "back"}) == (Text(text="Echo: back"),)
-        assert live.starts == 2
+        assert live.start_count == 2
 
 
 async def test_a_web_server_that_was_started_anew_is_back(tmp_path):
@@ -176,21 +181,21 @@ async def test_a_web_server_that_was_started_anew_is_back(tmp_path):
     port = free_port()
     async with address(f"http://127.0.0.1:{port}/mcp") as live:
         with pytest.raises(ToolFailed, match="nothing answers at"):
-            await offer_of(live)
+            await load_tool_offer(live)
         async with listening(argv, tmp_path, port):
             assert await called(live, "web__echo", {"message": "one"}) == (Text(text="Echo: one"),)
         async with listening(argv, tmp_path, port):
             with pytest.raises(ToolFailed, match="ended while it was asked"):
                 await live.call("echo", {"message": "lost"})
             await until(lambda: not live.is_running)
-            live.forgive()
+            live.reset_backoff()
             assert await called(live, "web__echo", {"message": "two"}) == (Text(text="Echo: two"),)
 
 
 async def test_files_of_the_workspace_by_somebody_elses_tools(tmp_path):
     (tmp_path / "note.txt").write_text("hello", encoding="utf-8")
     async with program(node_server("filesystem", str(tmp_path)), tmp_path, trusted=True) as live:
-        offer = await offer_of(live)
+        offer = await load_tool_offer(live)
         classes = {tool.name: tool.tool_class for tool in offer.tools}
         assert classes["srv__read_text_file"] is ToolClass.READ_ONLY
         assert classes["srv__write_file"] is ToolClass.MUTATING
@@ -199,7 +204,7 @@ async def test_files_of_the_workspace_by_somebody_elses_tools(tmp_path):
         with pytest.raises(ToolFailed, match="denied"):
             await called(live, "srv__read_text_file", {"path": "/etc/passwd"})
     async with program(node_server("filesystem", str(tmp_path)), tmp_path) as live:
-        assert {tool.tool_class for tool in (await offer_of(live)).tools} == {ToolClass.MUTATING}
+        assert {tool.tool_class for tool in (await load_tool_offer(live)).tools} == {ToolClass.MUTATING}
 
 
 async def test_a_memory_lasts_over_a_restart(tmp_path):

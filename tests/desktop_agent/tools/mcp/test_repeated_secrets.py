@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from desktop_agent.tools.mcp.offering.tools import offer_of
-from desktop_agent.tools.mcp.stdio import Command
+from desktop_agent.tools.mcp.offering.tools import load_tool_offer
+from desktop_agent.tools.mcp.stdio import ServerCommand
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.vocabulary.errors import ToolFailed
 from tests.desktop_agent.tools.mcp.stage import program
@@ -50,22 +50,22 @@ for line in sys.stdin:
 
 async def test_it_is_hidden_in_all_that_is_told_kept_or_sent(tmp_path):
     async with program([sys.executable, "-c", PARROT], tmp_path, {"TOKEN": SECRET}) as live:
-        live.log.hide((SECRET,))
-        offer = await offer_of(live)
+        live.log.add_secrets((SECRET,))
+        offer = await load_tool_offer(live)
         (tool,) = offer.tools
         assert "•••" in tool.description
         assert "•••" in str(tool.schema.json_schema)
-        assert len(offer.left_out) == 2
+        assert len(offer.unusable) == 2
         told: list[str] = []
         parts = await tool.run({}, RunningCall("call", told.append))
         assert "•••" in "".join(told)
         with pytest.raises(ToolFailed) as failure:
             await tool.run({"fail": True}, RunningCall("call", told.append))
         assert live.log.lines
-        everything = (offer.tools, offer.listed, offer.left_out, told, parts, failure.value, live.log.lines)
+        everything = (offer.tools, offer.listed, offer.unusable, told, parts, failure.value, live.log.lines)
         assert SECRET not in repr(everything)
-        assert SECRET not in str([each.tool.schema.json_schema for each in offer.made])
+        assert SECRET not in str([each.tool.schema.json_schema for each in offer.described])
 
 
 def test_the_environment_of_a_server_is_in_no_repr(tmp_path):
-    assert SECRET not in repr(Command(("x",), tmp_path, {"TOKEN": SECRET}))
+    assert SECRET not in repr(ServerCommand(("x",), tmp_path, {"TOKEN": SECRET}))

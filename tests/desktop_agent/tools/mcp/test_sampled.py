@@ -14,7 +14,12 @@ from mcp_types import (
     ToolUseContent,
 )
 
-from desktop_agent.tools.mcp.sampled import LONGEST_SAMPLING, MOST_TOOLS, request_of, result_of
+from desktop_agent.tools.mcp.sampled import (
+    MAX_SAMPLING_LENGTH,
+    MAX_SAMPLING_TOOLS,
+    make_sampling_result,
+    parse_sampling_request,
+)
 from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.mcp.asking import SamplingAnswer, SamplingTool
 
@@ -37,7 +42,7 @@ def result(call_id, *content, **fields):
 def read(*messages, tools=(LOOK,), **fields):
     said = [SamplingMessage(role=role, content=list(content)) for role, *content in messages]
     given = CreateMessageRequestParams(messages=said, max_tokens=10, tools=list(tools), **fields)
-    return request_of("Server", given)
+    return parse_sampling_request("Server", given)
 
 
 def test_calls_and_what_came_of_them_are_read_in_order():
@@ -55,8 +60,8 @@ def test_calls_and_what_came_of_them_are_read_in_order():
         ("user", ToolResult(tool_use_id="b", content=(Text(text="x"), Text(text="y")))),
         ("user", ToolResult(tool_use_id="a", content=(Text(text='{"k": 1}'),), outcome=Outcome.FAILED)),
     )
-    assert (found.tools, found.choice) == ((SamplingTool("look", "Looks.", PLAIN),), "required")
-    assert read(("user", text("Go.")), tools=()).choice == "auto"
+    assert (found.tools, found.tool_choice) == ((SamplingTool("look", "Looks.", PLAIN),), "required")
+    assert read(("user", text("Go.")), tools=()).tool_choice == "auto"
 
 
 @pytest.mark.parametrize(
@@ -94,11 +99,11 @@ def test_calls_that_fit_no_model_are_refused(messages):
     "tools",
     [
         [LOOK] * 2,
-        [Tool(name=f"t{number}", input_schema=PLAIN) for number in range(MOST_TOOLS + 1)],
+        [Tool(name=f"t{number}", input_schema=PLAIN) for number in range(MAX_SAMPLING_TOOLS + 1)],
         [Tool(name="a b", input_schema=PLAIN)],
         [Tool(name="a", input_schema={"type": "string"})],
-        [Tool(name="a", description="x" * LONGEST_SAMPLING, input_schema=PLAIN)],
-        [Tool(name="a", input_schema={**PLAIN, "title": "x" * LONGEST_SAMPLING})],
+        [Tool(name="a", description="x" * MAX_SAMPLING_LENGTH, input_schema=PLAIN)],
+        [Tool(name="a", input_schema={**PLAIN, "title": "x" * MAX_SAMPLING_LENGTH})],
     ],
     ids=["two of a name", "many", "odd name", "no object", "long", "long schema"],
 )
@@ -107,22 +112,22 @@ def test_tools_that_nobody_could_be_shown_are_refused(tools):
 
 
 def test_long_arguments_and_results_count():
-    for said in (call("a", of="x" * LONGEST_SAMPLING), call("a")):
-        answer = result("a", text("x" * LONGEST_SAMPLING))
+    for said in (call("a", of="x" * MAX_SAMPLING_LENGTH), call("a")):
+        answer = result("a", text("x" * MAX_SAMPLING_LENGTH))
         assert read(("assistant", said), ("user", answer)) is None
     assert read(("assistant", call("a", of="x" * 1_000)), ("user", result("a", text("x" * 1_000)))) is not None
 
 
 def test_what_goes_back_has_the_form_that_was_asked_for():
-    answer = SamplingAnswer("Hm.", "m", is_cut=True, calls=(ToolUse(id="a", name="look", input={"of": "sky"}),))
-    made = result_of(answer, with_tools=True)
+    answer = SamplingAnswer("Hm.", "m", is_truncated=True, calls=(ToolUse(id="a", name="look", input={"of": "sky"}),))
+    made = make_sampling_result(answer, with_tools=True)
     assert isinstance(made, CreateMessageResultWithTools)
     assert made.content == [text("Hm."), call("a", of="sky")]
     assert made.stop_reason == "toolUse"
-    silent = result_of(SamplingAnswer("", "m", calls=answer.calls), with_tools=True)
+    silent = make_sampling_result(SamplingAnswer("", "m", calls=answer.calls), with_tools=True)
     assert silent.content == [call("a", of="sky")]
-    said = result_of(SamplingAnswer("Blue.", "m"), with_tools=True)
+    said = make_sampling_result(SamplingAnswer("Blue.", "m"), with_tools=True)
     assert (said.content, said.stop_reason) == ([text("Blue.")], "endTurn")
-    plain = result_of(SamplingAnswer("Bl", "m", is_cut=True), with_tools=False)
+    plain = make_sampling_result(SamplingAnswer("Bl", "m", is_truncated=True), with_tools=False)
     assert isinstance(plain, CreateMessageResult)
     assert (plain.content, plain.stop_reason) == (text("Bl"), "maxTokens")

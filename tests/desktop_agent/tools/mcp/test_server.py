@@ -7,10 +7,10 @@ import psutil
 import pytest
 
 from desktop_agent.tools.mcp import stdio
-from desktop_agent.tools.mcp.offering.tools import changed_tools, offer_of
-from desktop_agent.tools.mcp.server import MOST_TOOLS
-from desktop_agent.tools.mcp.server_log import LONGEST_LINE, MOST_LINES
-from desktop_agent.tools.mcp.wire.pace import OpenQuestions
+from desktop_agent.tools.mcp.offering.tools import describe_changes, load_tool_offer
+from desktop_agent.tools.mcp.server import MAX_TOOLS
+from desktop_agent.tools.mcp.server_log import MAX_LINES, MAX_LOG_LINE_LENGTH
+from desktop_agent.tools.mcp.wire.pace import OpenRequests
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.errors import ToolFailed, ToolInputInvalid
 from tests.desktop_agent.tools.mcp.stage import called, own_server, program, until
@@ -19,10 +19,10 @@ from tests.desktop_agent.tools.mcp.stage import called, own_server, program, unt
 async def test_arguments_are_checked_before_the_server_sees_them(tmp_path):
     async with program(own_server(), tmp_path) as live:
         assert await called(live, "srv__add", {"a": 1, "b": 2}) == (Text(text="3"),)
-        before = live.calls
+        before = live.call_count
         with pytest.raises(ToolInputInvalid):
             await called(live, "srv__add", {"a": "one", "b": 2})
-        assert live.calls == before + 1  # the listing
+        assert live.call_count == before + 1  # the listing
 
 
 async def test_its_environment_is_only_what_was_given_and_it_works_in_the_workspace(tmp_path, monkeypatch):
@@ -38,19 +38,19 @@ async def test_its_environment_is_only_what_was_given_and_it_works_in_the_worksp
 async def test_a_tool_that_changes_is_another_one_and_is_told(tmp_path):
     async with program(own_server(), tmp_path) as live:
         told: list[bool] = []
-        live.on_change = lambda: told.append(True)
-        before = await offer_of(live)
+        live.on_tools_changed = lambda: told.append(True)
+        before = await load_tool_offer(live)
         assert not live.is_stale
         await live.call("change", {})
         await until(lambda: bool(told))
         assert live.is_stale
-        after = await offer_of(live)
+        after = await load_tool_offer(live)
         identities = [{tool.name: tool.identity for tool in offer.tools} for offer in (before, after)]
         differing = {name for name in identities[0] if identities[0][name] != identities[1][name]}
         assert differing == {"srv__add"}
-        ((sentence, _),) = changed_tools("Server", dict(before.digests), after)
+        ((sentence, _),) = describe_changes("Server", dict(before.digests), after)
         assert "srv__add" in str(sentence)
-        assert changed_tools("Server", {}, after) == ()
+        assert describe_changes("Server", {}, after) == ()
         old, new = (next(t for t in offer.tools if t.name == "srv__add") for offer in (before, after))
         assert old.digest({"a": 1, "b": 2}) != new.digest({"a": 1, "b": 2})
 
@@ -63,7 +63,7 @@ async def test_one_that_never_answers_can_be_left_and_the_next_call_lives(tmp_pa
         with pytest.raises(asyncio.CancelledError):
             await hanging
         assert str(await called(live, "srv__add", {"a": 2, "b": 2})).count("4")
-        assert live.starts == 1
+        assert live.start_count == 1
 
 
 async def test_nothing_that_it_started_is_left(tmp_path):
@@ -82,10 +82,10 @@ async def test_one_that_dies_again_and_again_is_waited_for(tmp_path):
                 await live.call("die", {})
         with pytest.raises(ToolFailed, match="could not be started"):
             await live.call("add", {"a": 1, "b": 1})
-        assert live.starts == 2
+        assert live.start_count == 2
         now[0] += 2
         await live.call("add", {"a": 1, "b": 1})
-        assert live.starts == 3
+        assert live.start_count == 3
 
 
 @pytest.mark.parametrize(
@@ -110,10 +110,10 @@ async def test_one_that_cannot_be_started_says_why_and_what_helps(argv, words, r
         (tmp_path / name).chmod(0o755)
     async with program([each.replace("{folder}", str(tmp_path)) for each in argv], tmp_path) as live:
         with pytest.raises(ToolFailed, match=words) as caught:
-            await offer_of(live)
+            await load_tool_offer(live)
         assert remedy in str(caught.value.remedy)
-        assert remedy in str(live.standing.remedy)
-        assert "can be tried again" not in str(live.standing.remedy)
+        assert remedy in str(live.status.remedy)
+        assert "can be tried again" not in str(live.status.remedy)
         assert not live.is_running
 
 
@@ -127,38 +127,38 @@ async def test_one_that_cannot_be_started_says_why_and_what_helps(argv, words, r
 async def test_one_that_says_nothing_of_use_at_the_start_is_given_up(argv, words, remedy, tmp_path):
     async with program(argv, tmp_path, start_seconds=2.0) as live:
         with pytest.raises(ToolFailed, match=words):
-            await offer_of(live)
-        assert remedy in str(live.standing.remedy)
+            await load_tool_offer(live)
+        assert remedy in str(live.status.remedy)
 
 
 async def test_a_message_without_end_closes_the_connection(tmp_path):
     async with program(own_server("too-long"), tmp_path) as live:
         with pytest.raises(ToolFailed, match="longer than"):
-            await offer_of(live)
+            await load_tool_offer(live)
 
 
 async def test_what_is_no_message_is_a_line_of_the_log(tmp_path):
     async with program(own_server("chatty"), tmp_path) as live:
-        await offer_of(live)
+        await load_tool_offer(live)
         assert any("Welcome" in line.text for line in live.log.lines)
 
 
 async def test_a_flood_is_kept_within_bounds_and_secrets_are_taken_out(tmp_path):
     async with program(own_server(), tmp_path, {"TOKEN": "t0ken-value"}) as live:
-        live.log.hide(("t0ken-value",))
+        live.log.add_secrets(("t0ken-value",))
         await live.call("flood", {"lines": 5_000})
         await until(lambda: any("•••" in line.text for line in live.log.lines))
-        assert len(live.log) <= MOST_LINES
-        assert all(len(line.text) <= LONGEST_LINE for line in live.log.lines)
+        assert len(live.log) <= MAX_LINES
+        assert all(len(line.text) <= MAX_LOG_LINE_LENGTH for line in live.log.lines)
         assert not any("t0ken" in line.text for line in live.log.lines)
 
 
 async def test_odd_tools_are_renamed_left_out_and_counted(tmp_path):
     async with program(own_server("odd"), tmp_path) as live:
-        offer = await offer_of(live)
-        assert len(offer.tools) + len(offer.left_out) == MOST_TOOLS
+        offer = await load_tool_offer(live)
+        assert len(offer.tools) + len(offer.unusable) == MAX_TOOLS
         assert any("too long" in line.text for line in live.log.lines)
-        assert any("“bad”" in str(each) for each in offer.left_out)
+        assert any("“bad”" in str(each) for each in offer.unusable)
         assert all(len(tool.name) <= 64 for tool in offer.tools)
         hidden = next(tool for tool in offer.tools if tool.name == "srv__hidden")
         assert hidden.description == "see�n�"
@@ -183,16 +183,16 @@ async def test_hostile_answers_come_in_within_bounds(tmp_path):
         with pytest.raises(ToolFailed) as caught:
             await answer("failed")
         assert len(str(caught.value)) < 25_000
-        assert live.starts == 1
+        assert live.start_count == 1
 
 
 async def test_once_closed_it_does_not_start_again(tmp_path):
     async with program(own_server(), tmp_path) as live:
-        await offer_of(live)
+        await load_tool_offer(live)
         await live.close()
         with pytest.raises(ToolFailed, match="put away"):
             await live.call("add", {"a": 1, "b": 1})
-        assert live.starts == 1
+        assert live.start_count == 1
 
 
 ASKER = """
@@ -218,7 +218,7 @@ for line in sys.stdin:
 
 
 async def test_who_asks_without_end_and_hears_no_answer_is_closed(tmp_path, monkeypatch):
-    monkeypatch.setattr(stdio, "OpenQuestions", lambda: OpenQuestions(30, patience=0.3))
+    monkeypatch.setattr(stdio, "OpenRequests", lambda: OpenRequests(30, patience=0.3))
     before = len(asyncio.all_tasks())
     async with program([sys.executable, "-c", ASKER], tmp_path) as live:
         calling = asyncio.create_task(called(live, "srv__ask", {}))

@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from desktop_agent.tools.mcp.offering.tools import offer_of
+from desktop_agent.tools.mcp.offering.tools import load_tool_offer
 from desktop_agent.tools.mcp.server_log import ServerLog
-from desktop_agent.tools.mcp.stdio import Command, stdio_streams
+from desktop_agent.tools.mcp.stdio import ServerCommand, stdio_streams
 from tests.desktop_agent.tools.commands.test_staying import AWAY, nobody_left, running
 from tests.desktop_agent.tools.mcp.stage import own_server, program, until
 from tests.frame.children import Children
@@ -23,8 +23,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has 
 __all__ = ["nobody_left"]
 
 
-def command(line: str, folder: Path, **environment: str) -> Command:
-    return Command(("sh", "-c", line), folder, {"PATH": "/usr/bin:/bin", **environment})
+def command(line: str, folder: Path, **environment: str) -> ServerCommand:
+    return ServerCommand(("sh", "-c", line), folder, {"PATH": "/usr/bin:/bin", **environment})
 
 
 @pytest.mark.parametrize("ends", [False, True])
@@ -38,7 +38,7 @@ async def test_who_forks_twice_and_forgets_everything_ends_with_the_server(tmp_p
             await until(lambda: not running())
         return
     async with program(["sh", "-c", f"{begin}; exec {shlex.join(own_server())}"], tmp_path) as live:
-        assert (await offer_of(live)).tools
+        assert (await load_tool_offer(live)).tools
         assert len(running()) == 1
     assert running() == []
 
@@ -48,7 +48,7 @@ async def test_the_closing_of_its_input_reaches_it_and_its_last_words_are_kept(t
     async with stdio_streams(command("cat >/dev/null; echo bye >&2; : >over; exit 7", tmp_path), log):
         pass
     assert (tmp_path / "over").exists()
-    assert (log.last_words, log.exit_code) == ("bye", 7)
+    assert (log.last_line, log.exit_code) == ("bye", 7)
 
 
 async def test_the_end_of_its_output_is_seen_while_it_goes_on(tmp_path: Path) -> None:

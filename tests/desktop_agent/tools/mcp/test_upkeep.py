@@ -5,19 +5,19 @@ from pathlib import Path
 import pytest
 from mcp_types import ElicitRequestURLParams
 
-from desktop_agent.tools.mcp.answering import Answering
-from desktop_agent.tools.mcp.server import LiveServer
+from desktop_agent.tools.mcp.answering import ServerRequestHandler
+from desktop_agent.tools.mcp.server import McpClient
 from desktop_agent.tools.mcp.server_log import ServerLog
-from desktop_agent.tools.mcp.upkeep import Setting
-from desktop_agent.vocabulary.mcp.asking import Answerers, ElicitationAnswer, ElicitationRequest
+from desktop_agent.tools.mcp.upkeep import ServerContext
+from desktop_agent.vocabulary.mcp.asking import ElicitationAnswer, ElicitationRequest, ServerRequestHandlers
 from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
 
 
-def live(connection: StdioConnection | HttpConnection, **fields: object) -> LiveServer:
+def live(connection: StdioConnection | HttpConnection, **fields: object) -> McpClient:
     async def never(*_: object) -> None:
         raise AssertionError
 
-    return LiveServer(McpServer(id="srv", title="Server", connection=connection), Setting(never, **fields))
+    return McpClient(McpServer(id="srv", title="Server", connection=connection), ServerContext(never, **fields))
 
 
 @pytest.mark.parametrize(
@@ -39,16 +39,20 @@ async def test_a_page_of_a_question(url, public, own, program):
         live(HttpConnection(url="http://127.0.0.2/mcp"), private_hosts=allowed),
         live(StdioConnection(command="x")),
     ]
-    assert [each._upkeep._may_open(url) for each in found] == [public, own, program]
+    assert [each._lifecycle._may_open(url) for each in found] == [public, own, program]
     requests: list[ElicitationRequest] = []
 
     async def elicit(request: ElicitationRequest) -> ElicitationAnswer:
         requests.append(request)
         return ElicitationAnswer("decline")
 
-    answering = Answering(
-        lambda: "Server", lambda: Answerers(elicit), Path("/"), ServerLog(), may_open=found[0]._upkeep._may_open
+    answering = ServerRequestHandler(
+        lambda: "Server",
+        lambda: ServerRequestHandlers(elicit),
+        Path("/"),
+        ServerLog(),
+        may_open=found[0]._lifecycle._may_open,
     )
-    answering.of_calls(1)
+    answering.set_active_calls(1)
     await answering.elicit(None, ElicitRequestURLParams(mode="url", message="Open", url=url, elicitation_id="1"))
-    assert [each.may_open for each in requests] == [public]
+    assert [each.may_open_url for each in requests] == [public]

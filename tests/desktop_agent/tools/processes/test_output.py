@@ -2,17 +2,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desktop_agent.tools.processes.output import Output
+from desktop_agent.tools.processes.output import OutputBuffer
 
 
 def fed(data: bytes, limit: int, size: int) -> tuple[str, bool, str]:
     """What is kept and what was told, when the bytes come in pieces of `size`."""
     told: list[str] = []
-    output = Output(limit, told.append)
+    output = OutputBuffer(limit, told.append)
     for start in range(0, len(data), size):
         output.add(data[start : start + size])
     output.add(b"", final=True)
-    return (*output.kept(), "".join(told))
+    return (*output.excerpt(), "".join(told))
 
 
 @pytest.mark.parametrize("size", [1, 2, 1000])
@@ -46,9 +46,9 @@ def test_a_listener_that_raises_is_told_no_more_and_the_text_is_kept() -> None:
         heard.append(text)
         raise LookupError
 
-    output = Output(100, listen)
+    output = OutputBuffer(100, listen)
     output.add(b"one")
     output.add(b"two")
     assert heard == ["one"]
     assert isinstance(output.failure, LookupError)
-    assert output.kept() == ("onetwo", False)
+    assert output.excerpt() == ("onetwo", False)

@@ -22,7 +22,7 @@ def test_a_stranger_who_got_the_number_of_a_dead_leader_is_left_alone(stranger: 
     tree = ProcessTree(stranger.pid, new_mark())
     # As it is when the leader had died, and its number was given to somebody else.
     tree._root, tree._known = psutil.Process(), set()
-    assert (tree.ask_to_end(), tree.kill()) == (0, 0)
+    assert (tree.terminate(), tree.kill()) == (0, 0)
     assert stranger.poll() is None
 
 
@@ -30,7 +30,7 @@ def test_one_that_ended_before_it_was_looked_at_has_no_tree() -> None:
     with subprocess.Popen(["true"]) as process:
         process.wait()
     tree = ProcessTree(process.pid, new_mark())
-    assert (tree.ask_to_end(), tree.is_alive(), tree.kill(), tree.ids) == (0, False, 0, [])
+    assert (tree.terminate(), tree.is_alive(), tree.kill(), tree.ids) == (0, False, 0, [])
 
 
 def test_the_leader_is_killed_and_known_until_then(stranger: "subprocess.Popen[bytes]") -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from desktop_agent.tools.processes.running import Ending, ProcessEnd, run_process
+from desktop_agent.tools.processes.running import ProcessResult, Termination, run_process
 from desktop_agent.vocabulary.errors import ToolFailed, WrongUse
 from tests.frame.patience import PATIENCE
 
@@ -81,11 +81,11 @@ def with_variable(name: str) -> list[int]:
     return found
 
 
-async def run(tmp_path: Path, *argv: str, **options: object) -> ProcessEnd:
+async def run(tmp_path: Path, *argv: str, **options: object) -> ProcessResult:
     return await run_process(argv, cwd=tmp_path, **options)  # type: ignore[arg-type]
 
 
-async def cancelled(task: "asyncio.Task[ProcessEnd]") -> None:
+async def cancelled(task: "asyncio.Task[ProcessResult]") -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -93,7 +93,7 @@ async def cancelled(task: "asyncio.Task[ProcessEnd]") -> None:
 
 async def test_both_streams_and_the_exit_code_come_back(tmp_path: Path) -> None:
     end = await run(tmp_path, "sh", "-c", "pwd; echo wrong >&2; exit 7")
-    assert end == ProcessEnd(7, f"{tmp_path}\nwrong\n", truncated=False)
+    assert end == ProcessResult(7, f"{tmp_path}\nwrong\n", truncated=False)
     assert (await run(tmp_path, "sh", "-c", "kill -9 $$")).exit_code == -9
 
 
@@ -185,14 +185,14 @@ async def test_what_the_listener_raises_ends_the_program(tmp_path: Path) -> None
 async def test_what_was_left_in_the_background_ends_with_the_program(tmp_path: Path) -> None:
     heard = Heard()
     end = await run(tmp_path, "sh", "-c", "sleep 100 & echo $!; echo done", on_output=heard)
-    assert (end.exit_code, end.ended_with_it) == (0, 1)
+    assert (end.exit_code, end.left_running) == (0, 1)
     assert end.output.endswith("done\n")
     assert not lives(await heard.pid())
 
 
 async def test_who_gave_up_the_environment_is_still_of_the_session(tmp_path: Path) -> None:
     end = await run(tmp_path, "sh", "-c", "env -i sleep 100 & echo $!")
-    assert end.ended_with_it == 1
+    assert end.left_running == 1
     assert not lives(int(end.output))
 
 
@@ -201,7 +201,7 @@ async def test_a_cancel_leaves_nothing(tmp_path: Path, kind: str) -> None:
     heard, name = Heard(), f"VAR_{secrets.token_hex(8)}"
     environment = {**os.environ, name: "1"}
     task = asyncio.ensure_future(
-        run(tmp_path, PYTHON, "-c", TREES[kind], on_output=heard, env=environment, ending=Ending(grace=0.2))
+        run(tmp_path, PYTHON, "-c", TREES[kind], on_output=heard, env=environment, ending=Termination(grace=0.2))
     )
     pid = await heard.pid()
     assert lives(pid)
@@ -213,7 +213,7 @@ async def test_a_cancel_leaves_nothing(tmp_path: Path, kind: str) -> None:
 async def test_what_is_left_when_the_program_ends_is_ended_however_far_away_it_is(tmp_path: Path) -> None:
     heard = Heard()
     code = STAY + DEAF + "if os.fork():\n    time.sleep(0.3)\n    os._exit(4)\n" + ORPHAN + "os.setsid()\nstay()"
-    end = await run(tmp_path, PYTHON, "-c", code, on_output=heard, ending=Ending(grace=0.1))
+    end = await run(tmp_path, PYTHON, "-c", code, on_output=heard, ending=Termination(grace=0.1))
     assert end.exit_code == 4
     assert not lives(await heard.pid())
 
@@ -223,7 +223,7 @@ async def test_who_runs_away_by_being_born_again_and_again_is_caught(tmp_path: P
     code = "import os, time\nif os.fork(): time.sleep(100)\nprint(1, flush=True)\n"
     code += "for _ in range(20_000):\n    if os.fork(): os._exit(0)\n    time.sleep(0.002)\n"
     task = asyncio.ensure_future(
-        run(tmp_path, PYTHON, "-c", code, on_output=heard, env={**os.environ, name: "1"}, ending=Ending(grace=0.1))
+        run(tmp_path, PYTHON, "-c", code, on_output=heard, env={**os.environ, name: "1"}, ending=Termination(grace=0.1))
     )
     await heard.pid()
     await cancelled(task)
@@ -234,7 +234,7 @@ async def test_a_program_that_heeds_being_asked_may_tidy_up(tmp_path: Path) -> N
     heard = Heard()
     tidy = "def tidy(*_):\n    open('tidied', 'w').close()\n    sys.exit(0)\nsignal.signal(signal.SIGTERM, tidy)\n"
     task = asyncio.ensure_future(
-        run(tmp_path, PYTHON, "-c", STAY + tidy + "stay()", on_output=heard, ending=Ending(grace=30.0))
+        run(tmp_path, PYTHON, "-c", STAY + tidy + "stay()", on_output=heard, ending=Termination(grace=30.0))
     )
     await heard.pid()
     await cancelled(task)

@@ -1,4 +1,4 @@
-from desktop_agent.tools.schemas.docstrings import said_about
+from desktop_agent.tools.schemas.docstrings import parse_docstring
 
 
 def test_a_docstring_with_everything() -> None:
@@ -25,7 +25,7 @@ def test_a_docstring_with_everything() -> None:
             ValueError: never
         """
 
-    description, parameters = said_about(function)
+    description, parameters = parse_docstring(function)
     assert description == "Look something up.\n\nIn two paragraphs: the second\nhas two lines."
     assert parameters == {
         "city": "The city.",
@@ -49,6 +49,6 @@ def test_little_and_nothing() -> None:
           a: b
         """
 
-    assert said_about(bare) == ("", {})
-    assert said_about(short) == ("One line. Args: no section", {})
-    assert said_about(only) == ("", {"a": "b"})
+    assert parse_docstring(bare) == ("", {})
+    assert parse_docstring(short) == ("One line. Args: no section", {})
+    assert parse_docstring(only) == ("", {"a": "b"})

@@ -3,7 +3,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel
 
-from desktop_agent.tools.schemas import shorthand
+from desktop_agent.tools.schemas import schema_from_shorthand
 from desktop_agent.tools.schemas.shorthand import is_json_schema
 from desktop_agent.vocabulary.errors import ToolInputInvalid, WrongUse
 
@@ -29,7 +29,7 @@ def test_words_python_types_and_schemas_become_one_schema() -> None:
         "h": Place,
         "i?": list[Place],
     }
-    schema = shorthand(fields)
+    schema = schema_from_shorthand(fields)
     assert schema.json_schema == {
         "type": "object",
         "properties": {
@@ -65,7 +65,7 @@ def test_words_python_types_and_schemas_become_one_schema() -> None:
 
 
 def test_no_arguments_at_all() -> None:
-    schema = shorthand({})
+    schema = schema_from_shorthand({})
     assert schema.checked({}) == {}
     with pytest.raises(ToolInputInvalid):
         schema.checked({"a": 1})
@@ -76,7 +76,7 @@ def test_no_arguments_at_all() -> None:
 )
 def test_a_word_that_is_no_type_is_wrong_use_and_not_a_string(word: str) -> None:
     with pytest.raises(WrongUse) as refused:
-        shorthand({"a": word})
+        schema_from_shorthand({"a": word})
     assert "“a”" in str(refused.value)
     assert "string, number" in str(refused.value.remedy)
 
@@ -97,7 +97,7 @@ def test_a_word_that_is_no_type_is_wrong_use_and_not_a_string(word: str) -> None
 )
 def test_what_makes_no_schema_is_wrong_use(fields: dict[str, object]) -> None:
     with pytest.raises(WrongUse):
-        shorthand(fields)
+        schema_from_shorthand(fields)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from desktop_agent.tools.schemas import from_signature
+from desktop_agent.tools.schemas import schema_from_signature
 from desktop_agent.tools.schemas.signature import call_parameter
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.vocabulary.errors import ToolInputInvalid, WrongUse
@@ -33,7 +33,7 @@ class Point:
 
 
 def properties(function: Callable[..., Any]) -> dict[str, Any]:
-    return from_signature(function).json_schema["properties"]
+    return schema_from_signature(function).json_schema["properties"]
 
 
 def test_hints_defaults_and_texts_become_a_schema() -> None:
@@ -46,7 +46,7 @@ def test_hints_defaults_and_texts_become_a_schema() -> None:
             nobody: Not there.
         """
 
-    assert from_signature(weather).json_schema == {
+    assert schema_from_signature(weather).json_schema == {
         "type": "object",
         "properties": {
             "city": {"type": "string", "description": "Where."},
@@ -56,7 +56,7 @@ def test_hints_defaults_and_texts_become_a_schema() -> None:
         "required": ["city"],
         "additionalProperties": False,
     }
-    assert from_signature(weather).checked({"city": "Bern"}) == {"city": "Bern", "days": 3, "unit": "c"}
+    assert schema_from_signature(weather).checked({"city": "Bern"}) == {"city": "Bern", "days": 3, "unit": "c"}
     assert call_parameter(weather) == "call"
 
 
@@ -74,7 +74,7 @@ def test_what_arguments_become() -> None:
     ) -> None:
         pass
 
-    made = from_signature(everything).checked(
+    made = schema_from_signature(everything).checked(
         {
             "route": {"stops": [{"city": "Bern"}, {"city": "Genoa", "country": "IT"}]},
             "unit": "celsius",
@@ -97,7 +97,7 @@ def test_defaults_are_not_shared_between_calls() -> None:
     def gather(words: list[str] = []) -> None:  # noqa: B006 - the point
         pass
 
-    schema = from_signature(gather)
+    schema = schema_from_signature(gather)
     schema.checked({})["words"].append("left behind")
     assert schema.checked({}) == {"words": []}
 
@@ -116,7 +116,7 @@ def test_what_does_not_fit_is_said_by_the_names_of_parameters(change: dict[str, 
     def weather(city: str, days: int = 3, places: list[Place] = [], unit: Literal["c", "f"] = "c") -> None:  # noqa: B006
         pass
 
-    schema = from_signature(weather)
+    schema = schema_from_signature(weather)
     with pytest.raises(ToolInputInvalid, match=why):
         schema.checked({"city": "Bern"} | change)
     with pytest.raises(ToolInputInvalid, match="city: Field required"):
@@ -129,7 +129,7 @@ def test_names_that_a_model_has_for_itself_are_names_of_parameters_all_the_same(
 
     arguments = {name: number for number, name in enumerate(properties(odd))}
     assert len(arguments) == 8
-    assert from_signature(odd).checked(arguments) == arguments
+    assert schema_from_signature(odd).checked(arguments) == arguments
 
 
 def test_texts_come_from_annotated_first() -> None:
@@ -150,7 +150,7 @@ def test_texts_come_from_annotated_first() -> None:
     texts = {name: each.get("description") for name, each in properties(described).items()}
     assert texts == {"a": "from the hint", "b": "from the field", "c": "from the docstring", "d": None}
     assert properties(described)["b"]["minimum"] == properties(described)["c"]["minimum"] == 3
-    assert from_signature(described).checked({"a": 1, "b": 3, "c": 3})["d"] == 5
+    assert schema_from_signature(described).checked({"a": 1, "b": 3, "c": 3})["d"] == 5
 
 
 def test_a_default_that_json_cannot_say_stays_a_default() -> None:
@@ -160,7 +160,7 @@ def test_a_default_that_json_cannot_say_stays_a_default() -> None:
         pass
 
     assert "default" not in properties(odd)["a"]
-    assert from_signature(odd).checked({})["a"] is nothing
+    assert schema_from_signature(odd).checked({})["a"] is nothing
 
 
 def untyped(a, b: int) -> None: ...
@@ -207,7 +207,7 @@ def twice(a: RunningCall, b: RunningCall) -> None: ...
 )
 def test_what_has_no_schema_is_wrong_use(function: Callable[..., Any], why: str) -> None:
     with pytest.raises(WrongUse, match=why):
-        from_signature(function)
+        schema_from_signature(function)
 
 
 def test_a_method_of_an_object_needs_no_self() -> None:

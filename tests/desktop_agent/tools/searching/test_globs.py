@@ -19,8 +19,8 @@ from desktop_agent.vocabulary.errors import ToolFailed
 )
 def test_what_a_pattern_means(pattern: str, meant: list[str], not_meant: list[str]) -> None:
     glob = Glob(pattern)
-    assert [path for path in meant if not glob.means(path.split("/"))] == []
-    assert [path for path in not_meant if glob.means(path.split("/"))] == []
+    assert [path for path in meant if not glob.matches(path.split("/"))] == []
+    assert [path for path in not_meant if glob.matches(path.split("/"))] == []
 
 
 def test_a_pattern_that_is_none_is_refused() -> None:

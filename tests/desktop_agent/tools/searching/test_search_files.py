@@ -17,7 +17,7 @@ HOSTILE = "(a+)+$"
 BAIT = "a" * 60 + "!"
 
 
-async def search(workspace: Workspace, pattern: str, *, patience: float = module.PATIENCE, **more: object) -> str:
+async def search(workspace: Workspace, pattern: str, *, patience: float = module.SEARCH_SECONDS, **more: object) -> str:
     tool = search_files(workspace, patience=patience)
     (part,) = await tool.run(tool.checked({"pattern": pattern, **more}), RunningCall("1", lambda _: None))
     return part.text  # type: ignore[union-attr]

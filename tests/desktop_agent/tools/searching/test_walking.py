@@ -3,13 +3,13 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.tools.searching import walking
-from desktop_agent.tools.searching.walking import Walk
+from desktop_agent.tools.searching.walking import FileWalk
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.errors import ToolFailed
 
 
 def files(workspace: Workspace, path: str = ".") -> list[str]:
-    return [str(place) for place, _size in Walk(workspace, workspace.locate(path), lambda: None).files()]
+    return [str(place) for place, _size in FileWalk(workspace, workspace.locate(path), lambda: None).files()]
 
 
 def fill(folder: Path, *names: str) -> None:
@@ -34,9 +34,9 @@ def test_too_much_is_cut_and_said(workspace: Workspace, monkeypatch: pytest.Monk
     for name, value, found in (("MOST_FILES", 2, 2), ("MAX_DEPTH", 1, 2), ("_SCAN_LIMIT", 3, 3)):
         with monkeypatch.context() as changed:
             changed.setattr(walking, name, value)
-            walk = Walk(workspace, workspace.locate("."), lambda: None)
+            walk = FileWalk(workspace, workspace.locate("."), lambda: None)
             assert len(list(walk.files())) == found
             assert walk.is_cut
-    walk = Walk(workspace, workspace.locate("."), lambda: None)
+    walk = FileWalk(workspace, workspace.locate("."), lambda: None)
     assert len(list(walk.files())) == 3
     assert not walk.is_cut

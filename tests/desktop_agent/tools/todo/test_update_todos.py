@@ -1,6 +1,6 @@
 import pytest
 
-from desktop_agent.tools.todo.update_todos import MOST_ITEMS, update_todos
+from desktop_agent.tools.todo.update_todos import MAX_ITEMS, update_todos
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.vocabulary.errors import ToolInputInvalid
 from desktop_agent.vocabulary.tool_calls import ToolClass
@@ -21,6 +21,6 @@ async def test_the_list_is_a_checklist() -> None:
 async def test_it_touches_nothing_and_is_bounded() -> None:
     tool = update_todos()
     assert (tool.tool_class, tool.effects) == (ToolClass.READ_ONLY, frozenset())
-    for items in ([{"text": ""}], [{"text": "x", "state": "never"}], [{"text": "x"}] * (MOST_ITEMS + 1)):
+    for items in ([{"text": ""}], [{"text": "x", "state": "never"}], [{"text": "x"}] * (MAX_ITEMS + 1)):
         with pytest.raises(ToolInputInvalid):
             tool.checked({"items": items})

@@ -8,7 +8,7 @@ from typing import Self
 
 import httpcore
 
-from desktop_agent.network.fetching import Way
+from desktop_agent.network.fetching import Connector
 
 PUBLIC = "93.184.216.34"
 Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -45,8 +45,8 @@ class Names:
         return list(answers[min(self.asked.count(host), len(answers)) - 1])
 
 
-def way_of(names: Names | None = None, detour: Detour | None = None) -> Way:
-    return Way(names or Names(), detour or Detour())
+def way_of(names: Names | None = None, detour: Detour | None = None) -> Connector:
+    return Connector(names or Names(), detour or Detour())
 
 
 class RawServer:
@@ -57,7 +57,7 @@ class RawServer:
         self._context = context
         self._tasks: set[asyncio.Task[None]] = set()
         self.requests: list[bytes] = []
-        self.gone = asyncio.Event()
+        self.removed_mode = asyncio.Event()
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=self._context)
@@ -83,7 +83,7 @@ class RawServer:
             self.requests.append(await reader.readuntil(b"\r\n\r\n"))
             await self._script(reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError):
-            self.gone.set()
+            self.removed_mode.set()
         finally:
             writer.close()
             with contextlib.suppress(ConnectionError):

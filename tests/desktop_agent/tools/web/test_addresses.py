@@ -2,7 +2,7 @@
 
 import pytest
 
-from desktop_agent.tools.web.addresses import LONGEST, HostRefused, page_address
+from desktop_agent.tools.web.addresses import MAX_ADDRESS_LENGTH, HostRefused, parse_page_address
 from desktop_agent.vocabulary.errors import ToolFailed
 
 NOBODY: frozenset[str] = frozenset()
@@ -20,14 +20,14 @@ NOBODY: frozenset[str] = frozenset()
     ],
 )
 def test_an_address_has_one_form(given, sent, host):
-    address = page_address(given, NOBODY)
+    address = parse_page_address(given, NOBODY)
     assert (address.text, address.host) == (sent, host)
 
 
 @pytest.mark.parametrize(
     "given",
     [
-        *(f"http://x.org/{'a' * LONGEST}", "http://x.org:99999/", "javascript:alert(1)", "http://[::1/"),
+        *(f"http://x.org/{'a' * MAX_ADDRESS_LENGTH}", "http://x.org:99999/", "javascript:alert(1)", "http://[::1/"),
         "file:///etc/passwd",
         "ftp://x.org/",
         "data:text/html,x",
@@ -40,7 +40,7 @@ def test_an_address_has_one_form(given, sent, host):
 )
 def test_only_addresses_of_the_web(given):
     with pytest.raises(ToolFailed, match="is not a web address"):
-        page_address(given, NOBODY)
+        parse_page_address(given, NOBODY)
 
 
 @pytest.mark.parametrize(
@@ -48,14 +48,14 @@ def test_only_addresses_of_the_web(given):
 )
 def test_no_names_and_passwords(given):
     with pytest.raises(ToolFailed) as caught:
-        page_address(given, NOBODY)
+        parse_page_address(given, NOBODY)
     assert "secret" not in f"{caught.value}{caught.value.remedy}"
 
 
 @pytest.mark.parametrize("port", [0, 22, 25, 110, 6667, 6000])
 def test_no_ports_of_other_services(port):
     with pytest.raises(ToolFailed, match=f"Port {port} "):
-        page_address(f"http://x.org:{port}/", frozenset({"x.org"}))
+        parse_page_address(f"http://x.org:{port}/", frozenset({"x.org"}))
 
 
 OWN = ("localhost", "LOCALHOST.", "a.localhost", "printer.local", "metadata.google.internal", "router", "x.home.arpa")
@@ -66,7 +66,7 @@ SIX = ("[::1]", "[::]", "[::ffff:10.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1:
 @pytest.mark.parametrize("host", [*OWN, *NUMBERS, *SIX])
 def test_this_machine_and_its_networks_are_refused(host):
     with pytest.raises(HostRefused, match="is no public server"):
-        page_address(f"http://{host}/", NOBODY)
+        parse_page_address(f"http://{host}/", NOBODY)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +80,6 @@ def test_this_machine_and_its_networks_are_refused(host):
     ],
 )
 def test_the_person_may_allow_a_host(host, allowed):
-    page_address(f"http://{host}:8000/", frozenset({allowed}))
+    parse_page_address(f"http://{host}:8000/", frozenset({allowed}))
     with pytest.raises(HostRefused):
-        page_address(f"http://{host}:8000/", frozenset({f"not-{allowed}", "*", ""}))
+        parse_page_address(f"http://{host}:8000/", frozenset({f"not-{allowed}", "*", ""}))

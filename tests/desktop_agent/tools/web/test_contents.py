@@ -2,14 +2,14 @@
 
 import pytest
 
-from desktop_agent.tools.web.addresses import page_address
-from desktop_agent.tools.web.contents import text_of
+from desktop_agent.tools.web.addresses import parse_page_address
+from desktop_agent.tools.web.contents import decode_page
 from desktop_agent.tools.web.fetching import Page
 from desktop_agent.vocabulary.errors import ToolFailed
 
 
 def page(data: bytes, content_type: str) -> Page:
-    return Page(page_address("http://site.example/", frozenset()), content_type, data)
+    return Page(parse_page_address("http://site.example/", frozenset()), content_type, data)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def page(data: bytes, content_type: str) -> Page:
     ],
 )
 def test_encodings(content_type, data, text):
-    kind, found = text_of(page(data, content_type))
+    kind, found = decode_page(page(data, content_type))
     assert kind == "html"
     assert found == text if text is not None else found.endswith(("テ", "ą"))
 
@@ -57,7 +57,7 @@ def test_encodings(content_type, data, text):
     ],
 )
 def test_kinds(content_type, data, kind):
-    assert text_of(page(data, content_type))[0] == kind
+    assert decode_page(page(data, content_type))[0] == kind
 
 
 @pytest.mark.parametrize(
@@ -74,4 +74,4 @@ def test_kinds(content_type, data, kind):
 )
 def test_what_is_no_text_is_said(content_type, data):
     with pytest.raises(ToolFailed, match=f"no text: .* size {len(data)} bytes"):
-        text_of(page(data, content_type))
+        decode_page(page(data, content_type))

@@ -9,8 +9,8 @@ import pytest
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.web.addresses import HostRefused
 from desktop_agent.tools.web.fetch_page import FetchPageInput, fetch_page
-from desktop_agent.tools.web.fetching import Bounds
-from desktop_agent.tools.web.pages import PART
+from desktop_agent.tools.web.fetching import FetchLimits
+from desktop_agent.tools.web.pages import PART_LENGTH
 from desktop_agent.vocabulary.conduct.rules import HostSubject
 from desktop_agent.vocabulary.errors import ToolFailed, ToolInputInvalid
 from desktop_agent.vocabulary.tool_calls import Effect, NetworkPreview, ToolClass, UntrustedSource
@@ -21,7 +21,7 @@ HTML = {"content_type": "text/html; charset=utf-8"}
 
 
 def tool(hosts=frozenset()):
-    return fetch_page(lambda: hosts, way=way_of(), bounds=Bounds())
+    return fetch_page(lambda: hosts, way=way_of(), bounds=FetchLimits())
 
 
 async def texts(wanted, made=None):
@@ -116,7 +116,7 @@ async def test_a_long_page_is_read_in_parts_that_make_the_whole_and_fetched_once
             read += body.partition("]\n\n")[2]
             if not note:
                 break
-            assert len(body) <= PART + 100
+            assert len(body) <= PART_LENGTH + 100
             assert f"{len(whole) - len(read):,} more characters; go on with start {len(read)}." in note[0]
             assert read.endswith("\n")
             start = len(read)

@@ -12,9 +12,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from desktop_agent.network.fetching import REDIRECTS, Patience
+from desktop_agent.network.fetching import MAX_REDIRECTS, FetchTimeouts
 from desktop_agent.tools.web.addresses import HostRefused
-from desktop_agent.tools.web.fetching import Bounds, Elsewhere, Page, fetched
+from desktop_agent.tools.web.fetching import FetchLimits, OtherHostRedirect, Page, fetch
 from desktop_agent.vocabulary.errors import ToolFailed
 from tests.desktop_agent.tools.web.servers import (
     PUBLIC,
@@ -29,19 +29,19 @@ from tests.desktop_agent.tools.web.servers import (
 from tests.frame.patience import PATIENCE
 
 NOBODY: frozenset[str] = frozenset()
-PATIENT = Patience(connect=5, idle=5, total=20)
+PATIENT = FetchTimeouts(connect=5, idle=5, total=20)
 HTML = {"content_type": "text/html"}
 
 
 async def page(url, bounds=None, way=None, allowed=NOBODY):
-    found = await fetched(url, allowed, bounds or Bounds(patience=PATIENT), way or way_of())
+    found = await fetch(url, allowed, bounds or FetchLimits(patience=PATIENT), way or way_of())
     assert isinstance(found, Page)
     return found
 
 
 async def failure(url, bounds=None, way=None, allowed=NOBODY) -> str:
     with pytest.raises(ToolFailed) as caught:
-        await fetched(url, allowed, bounds or Bounds(patience=PATIENT), way or way_of())
+        await fetch(url, allowed, bounds or FetchLimits(patience=PATIENT), way or way_of())
     assert str(caught.value.remedy)
     return str(caught.value)
 
@@ -91,7 +91,7 @@ async def test_rebinding_between_a_redirect_and_its_target_is_seen():
 
 async def test_a_private_host_that_the_person_allowed_is_asked():
     async with RawServer(sending(answer(b"home", **HTML))) as server:
-        found = await fetched(server.url("127.0.0.1"), frozenset({"127.0.0.1"}), Bounds(patience=PATIENT))
+        found = await fetch(server.url("127.0.0.1"), frozenset({"127.0.0.1"}), FetchLimits(patience=PATIENT))
         assert isinstance(found, Page)
         names = Names({"nas.lan": [["192.168.0.2"]]})
         assert (await page(server.url("nas.lan"), way=way_of(names), allowed=frozenset({"NAS.lan."}))).data == b"home"
@@ -126,8 +126,8 @@ async def test_a_redirect_on_the_same_host_is_followed_without_its_cookies():
 async def test_a_redirect_to_another_host_is_said_and_not_followed(to):
     detour = Detour()
     async with RawServer(sending(answer(status="302 Found", location=to))) as server:
-        found = await fetched(server.url(), NOBODY, Bounds(patience=PATIENT), way_of(detour=detour))
-    assert isinstance(found, Elsewhere)
+        found = await fetch(server.url(), NOBODY, FetchLimits(patience=PATIENT), way_of(detour=detour))
+    assert isinstance(found, OtherHostRedirect)
     assert found.address.split("//")[1] == to.split("//")[1]
     assert detour.told == [PUBLIC]
 
@@ -140,7 +140,7 @@ METADATA = ["http://169.254.169.254/latest/meta-data/", "http://metadata.google.
 async def test_a_redirect_to_a_private_host_is_refused(to):
     async with RawServer(sending(answer(status="307 Moved", location=to))) as server:
         with pytest.raises(HostRefused):
-            await fetched(server.url(), NOBODY, Bounds(patience=PATIENT), way_of())
+            await fetch(server.url(), NOBODY, FetchLimits(patience=PATIENT), way_of())
     assert len(server.requests) == 1
 
 
@@ -160,12 +160,12 @@ async def test_a_redirect_is_looked_at_as_any_address(to):
 async def test_redirects_end():
     async with RawServer(sending(answer(status="308 Moved", location="/again"))) as server:
         assert "without end" in await failure(server.url())
-    assert len(server.requests) == REDIRECTS + 1
+    assert len(server.requests) == MAX_REDIRECTS + 1
 
 
 # -- what it takes
 
-SMALL = Bounds(wire=10_000, plain=100_000, patience=PATIENT)
+SMALL = FetchLimits(wire=10_000, plain=100_000, patience=PATIENT)
 LOTS = b"\0" * 10_000_000
 
 
@@ -215,14 +215,14 @@ ENDLESS_CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 async def test_a_body_without_end_is_left(head, piece):
     async with RawServer(endless(head, piece)) as server:
         assert "larger than 0.01 MB" in await failure(server.url(), SMALL)
-        await asyncio.wait_for(server.gone.wait(), PATIENCE)
+        await asyncio.wait_for(server.removed_mode.wait(), PATIENCE)
 
 
 async def test_a_slow_body_ends_with_the_time_for_all():
-    slow = Bounds(patience=Patience(connect=5, idle=5, total=0.3))
+    slow = FetchLimits(patience=FetchTimeouts(connect=5, idle=5, total=0.3))
     async with RawServer(endless(b"HTTP/1.1 200 OK\r\n\r\n", b"x", 0.05)) as server:
         assert "took longer than 0.3 seconds" in await failure(server.url(), slow)
-        await asyncio.wait_for(server.gone.wait(), PATIENCE)
+        await asyncio.wait_for(server.removed_mode.wait(), PATIENCE)
 
 
 async def test_silence_ends():
@@ -230,14 +230,14 @@ async def test_silence_ends():
         await reader.read()
 
     async with RawServer(silent) as server:
-        said = await failure(server.url(), Bounds(patience=Patience(connect=5, idle=0.1, total=20)))
+        said = await failure(server.url(), FetchLimits(patience=FetchTimeouts(connect=5, idle=0.1, total=20)))
     assert "does not answer" in said
 
 
 async def test_headers_without_end():
     async with RawServer(endless(b"HTTP/1.1 200 OK\r\n", b"x-flood: " + b"y" * 1000 + b"\r\n")) as server:
         assert "could not be reached" in await failure(server.url())
-        await asyncio.wait_for(server.gone.wait(), PATIENCE)
+        await asyncio.wait_for(server.removed_mode.wait(), PATIENCE)
 
 
 GARBAGE = [
@@ -281,7 +281,7 @@ async def test_cancelling_closes_the_connection():
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.wait_for(server.gone.wait(), PATIENCE)
+        await asyncio.wait_for(server.removed_mode.wait(), PATIENCE)
 
 
 # -- TLS

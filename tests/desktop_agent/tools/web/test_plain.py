@@ -2,7 +2,7 @@
 
 import pytest
 
-from desktop_agent.tools.web.plain import plain
+from desktop_agent.tools.web.plain import strip_invisible
 
 
 def tagged(words: str) -> str:
@@ -26,7 +26,7 @@ def tagged(words: str) -> str:
     ],
 )
 def test_what_hides_is_taken_out(given, left):
-    text, hidden = plain(given)
+    text, hidden = strip_invisible(given)
     assert text == left
     assert hidden == len(given.replace("\r\n", "\n")) - len(left)
 
@@ -35,4 +35,4 @@ def test_what_hides_is_taken_out(given, left):
     "kept", ["می\u200cخواهم", "👨\u200d👩\u200d👧", "❤\ufe0f", "क\u094d\u200dष", "naïve café — “ok”", "1\n\t2"]
 )
 def test_what_is_needed_stays(kept):
-    assert plain(kept) == (kept, 0)
+    assert strip_invisible(kept) == (kept, 0)

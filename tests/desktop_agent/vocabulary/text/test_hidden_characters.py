@@ -6,7 +6,12 @@ import unicodedata
 import pytest
 
 from desktop_agent.vocabulary.text import hidden_characters
-from desktop_agent.vocabulary.text.hidden_characters import DECEPTIVE, deceptive, with_hidden_marked, without_hidden
+from desktop_agent.vocabulary.text.hidden_characters import (
+    DECEPTIVE_CHARACTERS,
+    find_deceptive,
+    mark_hidden,
+    replace_hidden,
+)
 
 
 def by_number(character):
@@ -34,9 +39,9 @@ def test_all_that_unicode_calls_ignorable_control_format_or_no_character_may_dec
     hidden |= {*range(0xFDD0, 0xFDF0), *(code for code in range(0x110000) if code & 0xFFFE == 0xFFFE)}
     hidden |= {0x16FE4, *range(0x40000, 0xF0000, 0x777)}
     assert len(hidden) > 6000
-    may_deceive = re.compile(f"[{DECEPTIVE}]")
+    may_deceive = re.compile(f"[{DECEPTIVE_CHARACTERS}]")
     assert [hex(code) for code in hidden if not may_deceive.match(chr(code))] == []
-    assert [hex(code) for code in hidden if without_hidden(chr(code)) != "�"] == []
+    assert [hex(code) for code in hidden if replace_hidden(chr(code)) != "�"] == []
     assert [hex(code) for code in hidden if not seen(chr(code)).startswith("⟨")] == []
 
 
@@ -57,14 +62,14 @@ def test_the_whole_of_a_text_is_asked_about_once(monkeypatch):
 
     for name in ("_BRAILLE", "_RIGHT_TO_LEFT", "_MARK"):
         monkeypatch.setattr(hidden_characters, name, Counting(getattr(hidden_characters, name)))
-    assert len(list(deceptive("\u2800" * 1000 + "\u200e " * 1000))) == 2000
+    assert len(list(find_deceptive("\u2800" * 1000 + "\u200e " * 1000))) == 2000
     assert len(asked) == 3
 
 
 @pytest.mark.parametrize(("far", "is_shown"), [(150, False), (250, True)])
 def test_a_direction_mark_belongs_to_writing_from_right_to_left_that_is_near(far, is_shown):
     for text in ("א" + "a" * far + "\u200f", "\u200f" + "a" * far + "א"):
-        assert bool(list(deceptive(text))) == is_shown
+        assert bool(list(find_deceptive(text))) == is_shown
 
 
 BITS = "".join("\u200e" if each == "0" else "\u200f" for each in f"{0x72756E20726D:b}")
@@ -74,7 +79,7 @@ BITS = "".join("\u200e" if each == "0" else "\u200f" for each in f"{0x72756E2072
 @pytest.mark.parametrize("near", ["א", "א ב ג", "ا", "\ufdd0" * 40])
 def test_direction_marks_say_nothing_of_their_own(between, near):
     for text in (f"{near} {between.join(BITS)}", f"{between.join(BITS)} {near}"):
-        assert not set("\u200e\u200f\u061c") & set(with_hidden_marked(text))
+        assert not set("\u200e\u200f\u061c") & set(mark_hidden(text))
 
 
 @pytest.mark.parametrize(
@@ -88,11 +93,11 @@ def test_direction_marks_say_nothing_of_their_own(between, near):
     ],
 )
 def test_no_more_of_them_stay_than_letters_that_they_belong_to(text, shown):
-    assert with_hidden_marked(text) == shown
+    assert mark_hidden(text) == shown
 
 
 def seen(text, **how):
-    hidden = set(deceptive(text, **how))
+    hidden = set(find_deceptive(text, **how))
     return "".join(by_number(char) if at in hidden else char for at, char in enumerate(text))
 
 
@@ -161,6 +166,6 @@ def test_what_a_model_is_told_holds_nothing_that_a_person_cannot_read():
     tags = "".join(chr(0xE0000 + ord(each)) for each in "run rm")
     chosen = "x" + "".join(chr(0xE0100 + ord(each) - 16) for each in "run rm")
     for hidden in (tags, chosen[1:], "\u3164\u2800\u115f\u034f\u202e", "\ue000", "\x07"):
-        assert without_hidden(f"say {hidden}it") == f"say {'�' * len(hidden)}it"
+        assert replace_hidden(f"say {hidden}it") == f"say {'�' * len(hidden)}it"
     for plain in ("plain\n\ttext", "über 你好 🍜", "👩🏽\u200d💻 1\ufe0f\u20e3", "no\u00a0break"):
-        assert without_hidden(plain) == plain
+        assert replace_hidden(plain) == plain

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ui.approval.asking.addresses import address_of
+from ui.approval.asking.addresses import parse_address
 
 
 @pytest.mark.parametrize(
@@ -17,10 +17,10 @@ from ui.approval.asking.addresses import address_of
     ],
 )
 def test_what_may_be_opened(text, host):
-    address = address_of(text)
+    address = parse_address(text)
     assert address.is_safe
     assert address.host == host
-    assert text.lower()[address.at :].startswith(host)
+    assert text.lower()[address.host_start :].startswith(host)
 
 
 @pytest.mark.parametrize(
@@ -41,17 +41,17 @@ def test_what_may_be_opened(text, host):
     ],
 )
 def test_what_is_never_opened(text):
-    assert not address_of(text).is_safe
+    assert not parse_address(text).is_safe
 
 
 def test_what_looks_like_a_host_before_the_host_is_named():
-    address = address_of("https://accounts.google.com@evil.example/sign-in")
+    address = parse_address("https://accounts.google.com@evil.example/sign-in")
     assert address.host == "evil.example"
     assert address.user == "accounts.google.com"
-    assert address.text[address.at :].startswith("evil.example/")
+    assert address.text[address.host_start :].startswith("evil.example/")
 
 
 def test_a_host_of_look_alikes_is_written_as_computers_write_it():
-    address = address_of("https://аррӏе.com/")
+    address = parse_address("https://аррӏе.com/")
     assert address.ascii_host.startswith("xn--")
     assert address.is_safe

@@ -8,29 +8,29 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QLineEdit, QListWidget, QPlainTextEdit, QPushButton
 
 from desktop_agent.vocabulary.mcp.asking import (
-    AnsweringModel,
     ElicitationAnswer,
     ElicitationRequest,
     SamplingAnswer,
+    SamplingModel,
     SamplingRequest,
 )
 from desktop_agent.vocabulary.requests import Price
 from desktop_agent.vocabulary.usage import Usage
 from ui.approval.asking import asking_dialog
-from ui.approval.asking.asking_dialog import AskingDialog
+from ui.approval.asking.asking_dialog import ServerRequestDialog
 from ui.approval.visible_text import FOLD_MARK
-from ui.bridge.mcp.asking import AskedElicitation, AskedSampling
+from ui.bridge.mcp.asking import PendingElicitation, PendingSampling
 from ui.look.theme import ThemeSource
 
 NAME = {"properties": {"name": {"type": "string", "title": "Name"}}, "required": ["name"]}
-MODEL = AnsweringModel("Studio", "m", "Model M", Price(input=3, output=15))
+MODEL = SamplingModel("Studio", "m", "Model M", Price(input=3, output=15))
 REVIEW = SamplingRequest("Notes", (("user", "Sum it up."), ("assistant", "Which?")), "Be short.", 1000, MODEL)
 
 
 class Driver:
     def __init__(self, qtbot, settle_ms=0, window=None, themes=None):
         self.window = window
-        self.dialog = AskingDialog(themes or ThemeSource(), window, settle_ms=settle_ms)
+        self.dialog = ServerRequestDialog(themes or ThemeSource(), window, settle_ms=settle_ms)
         qtbot.addWidget(self.dialog)
         self.answers, self.pages = [], []
         self.dialog.answered.connect(lambda asked_id, answer: self.answers.append((asked_id, answer)))
@@ -38,10 +38,10 @@ class Driver:
         self._qtbot = qtbot
 
     def show(self, *asked):
-        self.dialog.set_asked(asked)
+        self.dialog.set_requests(asked)
         if asked:
             self.dialog.open()
-            self._qtbot.waitUntil(lambda: not self.dialog.current.bar.is_resting)
+            self._qtbot.waitUntil(lambda: not self.dialog.current.bar.is_input_delayed)
         return self.dialog.current
 
     def button(self, name):
@@ -64,11 +64,11 @@ def driver(qtbot):
 
 
 def form(asked_id="1", schema=None, words="Who?", server="Notes"):
-    return AskedElicitation(asked_id, ElicitationRequest(server, words, NAME if schema is None else schema))
+    return PendingElicitation(asked_id, ElicitationRequest(server, words, NAME if schema is None else schema))
 
 
 def page(url):
-    return AskedElicitation("1", ElicitationRequest("Notes", "Sign in.", {}, url))
+    return PendingElicitation("1", ElicitationRequest("Notes", "Sign in.", {}, url))
 
 
 def test_the_words_of_a_server_are_plain_whole_and_without_anything_hidden(driver):
@@ -119,7 +119,7 @@ def test_several_wait_in_a_list_and_keep_what_was_typed(driver):
     assert [rows.item(at).text() for at in range(rows.count())] == ["First", "Second"]
     rows.setCurrentRow(1)
     assert driver.dialog.current.server == "Second"
-    driver.dialog.set_asked([form("1", server="First"), form("2", server="Second"), form("3", server="Third")])
+    driver.dialog.set_requests([form("1", server="First"), form("2", server="Second"), form("3", server="Third")])
     assert driver.dialog.current.server == "Second"
     rows.setCurrentRow(0)
     assert driver.dialog.current.findChild(QLineEdit).text() == "Ada"
@@ -129,10 +129,10 @@ def test_escape_answers_the_one_on_the_screen_alone(driver):
     driver.show(form("1"), form("2"))
     QTest.keyClick(driver.dialog, Qt.Key.Key_Escape)
     assert driver.answers == [("1", ElicitationAnswer("cancel"))]
-    driver.dialog.set_asked([form("2")])
+    driver.dialog.set_requests([form("2")])
     assert driver.dialog.isVisible()
     assert driver.dialog.current.asked.id == "2"
-    driver.dialog.set_asked([])
+    driver.dialog.set_requests([])
     assert not driver.dialog.isVisible()
 
 
@@ -144,18 +144,18 @@ def test_closing_the_window_is_no_answer_too(driver):
 
 def test_what_is_typed_as_it_appears_answers_nothing_and_lands_in_no_field(qtbot):
     driver = Driver(qtbot, settle_ms=60_000)
-    driver.dialog.set_asked([form(schema={"properties": {"name": {"type": "string"}}})])
+    driver.dialog.set_requests([form(schema={"properties": {"name": {"type": "string"}}})])
     driver.dialog.open()
     # Its keys are heard from then on.
     qtbot.waitUntil(driver.dialog.isActiveWindow)
     page = driver.dialog.current
-    assert page.bar.is_resting
+    assert page.bar.is_input_delayed
     for key in (Qt.Key.Key_A, Qt.Key.Key_Escape):
-        QTest.keyClick(page.view.words, key)
-    QTest.keyClick(page.view.words, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+        QTest.keyClick(page.view.message_box, key)
+    QTest.keyClick(page.view.message_box, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert driver.answers == []
     assert page.findChild(QLineEdit).text() == ""
-    page.bar._rest.stop()
+    page.bar._delay_timer.stop()
 
 
 def test_a_page_is_opened_by_a_click_alone_and_only_then_done(driver):
@@ -189,7 +189,7 @@ def test_a_page_that_may_not_be_opened_can_only_be_declined(driver):
 
 
 def test_what_a_model_would_be_asked_stands_there_whole_with_its_price(driver):
-    driver.show(AskedSampling("1", REVIEW))
+    driver.show(PendingSampling("1", REVIEW))
     for each in ("Model M on Studio would answer", "1,000 tokens", "$0.02", "Be short.", "Sum it up.", "Which?"):
         assert each in driver.words
     QTest.keyClick(driver.dialog, Qt.Key.Key_D)
@@ -197,7 +197,7 @@ def test_what_a_model_would_be_asked_stands_there_whole_with_its_price(driver):
 
 
 def test_without_a_model_nothing_can_be_allowed(driver):
-    driver.show(AskedSampling("1", SamplingRequest("Notes", (("user", "Hm"),), None, 10)))
+    driver.show(PendingSampling("1", SamplingRequest("Notes", (("user", "Hm"),), None, 10)))
     assert "No model is chosen" in driver.words
     assert not driver.button("Allow once").isEnabled()
     QTest.keyClick(driver.dialog, Qt.Key.Key_A)
@@ -205,15 +205,15 @@ def test_without_a_model_nothing_can_be_allowed(driver):
 
 
 def test_the_answer_is_shown_with_its_cost_before_it_goes(driver):
-    answer = SamplingAnswer("All is well.", "m", Usage(cost=0.25), is_cut=True)
-    driver.show(AskedSampling("1", REVIEW, answer))
+    answer = SamplingAnswer("All is well.", "m", Usage(cost=0.25), is_truncated=True)
+    driver.show(PendingSampling("1", REVIEW, answer))
     for each in ("All is well.", "$0.25", "cut off", "Send this answer to “Notes”?"):
         assert each in driver.words
     driver.press("Do not send")
     assert driver.answers == [("1", False)]
 
 
-class Unshowable(asking_dialog.AskedPage):
+class Unshowable(asking_dialog.ServerRequestPage):
     """The page of one server cannot be built."""
 
     def __init__(self, themes, asked, settle_ms):
@@ -223,24 +223,24 @@ class Unshowable(asking_dialog.AskedPage):
 
 
 def test_a_question_that_cannot_be_shown_is_declined_and_the_others_go_on(driver, monkeypatch, caplog):
-    monkeypatch.setattr(asking_dialog, "AskedPage", Unshowable)
+    monkeypatch.setattr(asking_dialog, "ServerRequestPage", Unshowable)
     odd = [
-        AskedElicitation("1", ElicitationRequest("Odd", "m", NAME)),
-        AskedSampling("2", replace(REVIEW, server="Odd")),
+        PendingElicitation("1", ElicitationRequest("Odd", "m", NAME)),
+        PendingSampling("2", replace(REVIEW, server="Odd")),
     ]
-    driver.show(*odd, AskedElicitation("3", ElicitationRequest("Good", "m", NAME)))
+    driver.show(*odd, PendingElicitation("3", ElicitationRequest("Good", "m", NAME)))
     assert driver.dialog.current.server == "Good"
     assert driver.answers == [("1", ElicitationAnswer("decline")), ("2", False)]
     assert "“Odd” cannot be shown" in caplog.text
-    driver.dialog.set_asked(odd)
+    driver.dialog.set_requests(odd)
     assert not driver.dialog.isVisible()
 
 
 def test_a_page_that_leads_where_the_server_has_no_business_is_not_opened(qtbot):
     for may in (True, False):
         driver = Driver(qtbot)
-        request = ElicitationRequest("Notes", "Open it.", url="https://10.0.0.1/", may_open=may)
-        driver.show(AskedElicitation("1", request))
+        request = ElicitationRequest("Notes", "Open it.", url="https://10.0.0.1/", may_open_url=may)
+        driver.show(PendingElicitation("1", request))
         assert driver.button("Open the page").isEnabled() is may
 
 
@@ -248,10 +248,10 @@ def test_unusual_letters_of_a_host_are_explained(driver):
     driver.show(page("https://accounts.xn--exmple-cua.org/sign"))
     assert "Leads to accounts.xn--exmple-cua.org" in driver.words
     assert "it reads “accounts.exämple.org”, with ä (Latin small letter a with diaeresis)" in driver.words
-    driver.show(AskedElicitation("2", ElicitationRequest("Notes", "Sign in.", {}, "https://аррӏе.com/")))
+    driver.show(PendingElicitation("2", ElicitationRequest("Notes", "Sign in.", {}, "https://аррӏе.com/")))
     assert "Leads to xn--80ak6aa92e.com" in driver.words
     assert "а (Cyrillic small letter a)" in driver.words
-    driver.show(AskedElicitation("3", ElicitationRequest("Notes", "Sign in.", {}, "https://example.org/")))
+    driver.show(PendingElicitation("3", ElicitationRequest("Notes", "Sign in.", {}, "https://example.org/")))
     assert "unusual" not in driver.words
 
 
@@ -263,18 +263,18 @@ def test_the_step_to_take_is_the_filled_button(driver):
     assert opens.property("kind") == ""
     assert driver.button("I am done").isEnabled()
     assert "Opened in your browser." in driver.words
-    driver.show(AskedElicitation("2", ElicitationRequest("Notes", "Sign in.", {}, "http://example.org/")))
+    driver.show(PendingElicitation("2", ElicitationRequest("Notes", "Sign in.", {}, "http://example.org/")))
     assert driver.button("Open the page").property("kind") != "primary"
 
 
 def test_a_click_that_was_on_its_way_opens_no_page(qtbot):
     driver = Driver(qtbot, settle_ms=60_000)
-    driver.dialog.set_asked([page("https://example.org/")])
+    driver.dialog.set_requests([page("https://example.org/")])
     driver.dialog.open()
     driver.press("Open the page")
     assert driver.pages == []
     assert "Opened in" not in driver.words
-    driver.dialog.current.bar._rest.stop()
+    driver.dialog.current.bar._delay_timer.stop()
 
 
 def test_enter_is_called_enter_and_both_of_its_keys_answer(driver):
@@ -296,7 +296,7 @@ def test_whose_words_they_are_is_said_and_no_name_can_end_that(driver):
     framed = shown.view.words.parentWidget()
     assert framed.accessibleName().startswith(whose)
     assert all(framed.isAncestorOf(row) for row in shown.view.rows)
-    driver.show(AskedElicitation("2", ElicitationRequest("Notes", "Sign in.", {}, "https://example.org/")))
+    driver.show(PendingElicitation("2", ElicitationRequest("Notes", "Sign in.", {}, "https://example.org/")))
     assert "“Notes” says (nobody checked this):" in driver.words
 
 

@@ -7,12 +7,12 @@ from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QListWidget, QPla
 
 from desktop_agent.vocabulary.mcp.asking import ElicitationAnswer, SamplingAnswer
 from tests.ui.approval.asking.test_asking_dialog import REVIEW, Driver, form, page
-from ui.bridge.mcp.asking import AskedSampling
+from ui.bridge.mcp.asking import PendingSampling
 
 CONTROL = Qt.KeyboardModifier.ControlModifier
 OPTIONAL = {"properties": {"name": {"type": "string", "title": "Name"}}}
-REQUEST = AskedSampling("1", REVIEW)
-ANSWER = AskedSampling("1", REVIEW, SamplingAnswer("All is well.", "m"))
+REQUEST = PendingSampling("1", REVIEW)
+ANSWER = PendingSampling("1", REVIEW, SamplingAnswer("All is well.", "m"))
 OPTIONAL_FORM = form(schema=OPTIONAL)
 ALL = [REQUEST, ANSWER, OPTIONAL_FORM, page("https://example.org/")]
 
@@ -109,9 +109,9 @@ def test_who_has_written_nothing_can_answer_at_once(qtbot):
 def test_a_question_that_comes_when_the_form_is_gone_waits_for_who_writes_in_it(qtbot):
     writer = Writer(qtbot, "")
     writer.show(form("1"))
-    writer.dialog.current.view.first.setFocus()
+    writer.dialog.current.view.initial_focus.setFocus()
     writer.type("Ad")
-    writer.show(AskedSampling("2", REVIEW))
+    writer.show(PendingSampling("2", REVIEW))
     writer.type("a")
     assert writer.answers == []
     assert writer.hint
@@ -119,12 +119,12 @@ def test_a_question_that_comes_when_the_form_is_gone_waits_for_who_writes_in_it(
 
 def test_the_question_after_ones_own_answer_can_be_answered_at_once(qtbot):
     writer = Writer(qtbot, "")
-    writer.show(form("1"), AskedSampling("2", REVIEW))
-    writer.dialog.answered.connect(lambda *_: writer.dialog.set_asked([AskedSampling("2", REVIEW)]))
-    writer.dialog.current.view.first.setFocus()
+    writer.show(form("1"), PendingSampling("2", REVIEW))
+    writer.dialog.answered.connect(lambda *_: writer.dialog.set_requests([PendingSampling("2", REVIEW)]))
+    writer.dialog.current.view.initial_focus.setFocus()
     writer.type("Ada")
     writer.key(Qt.Key.Key_Return, CONTROL)
-    qtbot.waitUntil(lambda: not writer.dialog.current.bar.is_resting)
+    qtbot.waitUntil(lambda: not writer.dialog.current.bar.is_input_delayed)
     assert not writer.hint
     assert [asked_id for asked_id, _ in writer.answers] == ["1"]
 
@@ -137,12 +137,12 @@ def test_a_window_that_comes_to_the_front_rests_first(qtbot):
     other.show()
     other.activateWindow()
     qtbot.waitUntil(other.isActiveWindow)
-    writer.dialog.current.bar._rest.setInterval(60_000)
+    writer.dialog.current.bar._delay_timer.setInterval(60_000)
     writer.dialog.activateWindow()
     qtbot.waitUntil(writer.dialog.isActiveWindow)
     writer.type("a")
     assert writer.answers == []
-    writer.dialog.current.bar._rest.stop()
+    writer.dialog.current.bar._delay_timer.stop()
 
 
 @pytest.mark.parametrize("asked", ALL, ids=["request", "answer", "form", "page"])
@@ -208,7 +208,7 @@ def told(widget):
 def test_a_screen_reader_hears_which_fields_are_optional_and_reads_the_heading_first(qtbot):
     writer = Writer(qtbot, "")
     shown = writer.show(form(schema=MANY))
-    name, one, quiet = (row.first for row in shown.view.rows)
+    name, one, quiet = (row.initial_focus for row in shown.view.rows)
     assert told(name) == ("Name", "")
     assert told(one)[1] == "Optional."
     assert told(quiet) == ("Quiet", "")

@@ -4,11 +4,11 @@ import pytest
 from PySide6.QtWidgets import QCheckBox, QLabel, QListWidget, QWidget
 
 from tests.ui.approval.asking.test_asking_dialog import REVIEW, Driver, form, page
-from ui.bridge.mcp.asking import AskedSampling
-from ui.look.style import apply_look
+from ui.bridge.mcp.asking import PendingSampling
+from ui.look.style import apply_theme
 from ui.look.theme import LIGHT, ThemeSource
 
-ASKED = {"form": form(), "page": page("https://accounts.example.org/"), "request": AskedSampling("1", REVIEW)}
+ASKED = {"form": form(), "page": page("https://accounts.example.org/"), "request": PendingSampling("1", REVIEW)}
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def roomy(qtbot, qapp):
 
     def make(zoom, room):
         themes, window = ThemeSource(LIGHT, zoom), QWidget()
-        apply_look(qapp, themes)
+        apply_theme(qapp, themes)
         window.resize(*room)
         qtbot.addWidget(window)
         window.show()

@@ -2,14 +2,14 @@
 
 import pytest
 
-from ui.approval.asking.checking import problem_of, value_of
-from ui.approval.asking.fields import MOST_BOXES, MOST_CHOICES, MOST_FIELDS, Choice, Field, fields_of
+from ui.approval.asking.checking import parse_value, validate_value
+from ui.approval.asking.fields import MAX_CHECKBOXES, MAX_CHOICES, MAX_FIELDS, FieldChoice, FormField, parse_fields
 
-SEVERAL = {"type": "array", "items": {"type": "string", "enum": [str(at) for at in range(MOST_CHOICES)]}}
+SEVERAL = {"type": "array", "items": {"type": "string", "enum": [str(at) for at in range(MAX_CHOICES)]}}
 
 
 def field(**schema):
-    (made,) = fields_of({"type": "object", "properties": {"it": schema}, "required": ["it"]})
+    (made,) = parse_fields({"type": "object", "properties": {"it": schema}, "required": ["it"]})
     return made
 
 
@@ -23,7 +23,7 @@ def test_every_kind_that_a_form_may_have():
         "several": {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "minItems": 1, "maxItems": 2},
         "unknown": {"type": "object", "properties": {}},
     }
-    found = fields_of({"properties": kinds, "required": ["text", 7]})
+    found = parse_fields({"properties": kinds, "required": ["text", 7]})
     assert [each.kind for each in found] == list(kinds)
     assert [each.required for each in found] == [True] + [False] * 6
     assert (found[0].least, found[0].most) == (2, 5)
@@ -40,11 +40,14 @@ def test_every_kind_that_a_form_may_have():
     ],
 )
 def test_choices_with_titles_in_all_their_spellings(schema):
-    assert field(**schema).choices == (Choice("r", "Red"), Choice("g", "Green"))
+    assert field(**schema).choices == (FieldChoice("r", "Red"), FieldChoice("g", "Green"))
 
 
 def test_names_that_do_not_fit_their_choices_are_left_aside():
-    assert field(type="string", enum=["r", "g"], enumNames=["Red"]).choices == (Choice("r", "r"), Choice("g", "g"))
+    assert field(type="string", enum=["r", "g"], enumNames=["Red"]).choices == (
+        FieldChoice("r", "r"),
+        FieldChoice("g", "g"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,17 +55,17 @@ def test_names_that_do_not_fit_their_choices_are_left_aside():
     [
         {},
         {"properties": []},
-        {"properties": {str(at): {} for at in range(MOST_FIELDS + 1)}},
-        {"properties": {str(at): SEVERAL for at in range(MOST_BOXES // MOST_CHOICES + 1)}},
+        {"properties": {str(at): {} for at in range(MAX_FIELDS + 1)}},
+        {"properties": {str(at): SEVERAL for at in range(MAX_CHECKBOXES // MAX_CHOICES + 1)}},
     ],
 )
 def test_what_is_no_form_or_too_long(form):
-    assert fields_of(form) is None
+    assert parse_fields(form) is None
 
 
 def test_a_broken_field_is_unknown_and_not_left_out():
-    (found,) = fields_of({"properties": {"it": "string"}})
-    assert found == Field("it", "it", "unknown")
+    (found,) = parse_fields({"properties": {"it": "string"}})
+    assert found == FormField("it", "it", "unknown")
 
 
 @pytest.mark.parametrize(
@@ -80,7 +83,7 @@ def test_a_broken_field_is_unknown_and_not_left_out():
     ],
 )
 def test_what_looks_secret(name, title, description):
-    assert Field(name, title or name, "text", description).looks_secret
+    assert FormField(name, title or name, "text", description).looks_secret
 
 
 @pytest.mark.parametrize(
@@ -88,7 +91,7 @@ def test_what_looks_secret(name, title, description):
     [("tokenizer", "Tokenizer", "text"), ("secretary", "", "text"), ("keyboard", "Keys per minute", "integer")],
 )
 def test_what_does_not_look_secret(name, title, kind):
-    assert not Field(name, title, kind, "spinning, opinions").looks_secret
+    assert not FormField(name, title, kind, "spinning, opinions").looks_secret
 
 
 @pytest.mark.parametrize(
@@ -111,25 +114,25 @@ def test_what_does_not_look_secret(name, title, kind):
 )
 def test_good_answers_pass_and_bad_ones_get_a_sentence(schema, good, bad):
     made = field(**schema)
-    assert [problem_of(made, each) for each in good] == [""] * len(good)
+    assert [validate_value(made, each) for each in good] == [""] * len(good)
     for each in bad:
-        assert problem_of(made, each).endswith((".", "}."))
+        assert validate_value(made, each).endswith((".", "}."))
 
 
 def test_values_are_sent_in_their_own_type_and_nothing_of_what_is_empty():
-    assert value_of(field(type="integer"), " 12 ") == 12
-    assert isinstance(value_of(field(type="integer"), "12"), int)
-    assert value_of(field(type="number"), "1,5") == 1.5
-    assert value_of(field(type="boolean"), False) is False
-    assert value_of(field(type="string"), " as it is ") == " as it is "
-    optional = Field("it", "it", "text")
-    assert value_of(optional, "") is None
-    assert problem_of(optional, "") == ""
-    assert value_of(Field("it", "it", "several"), []) is None
+    assert parse_value(field(type="integer"), " 12 ") == 12
+    assert isinstance(parse_value(field(type="integer"), "12"), int)
+    assert parse_value(field(type="number"), "1,5") == 1.5
+    assert parse_value(field(type="boolean"), False) is False
+    assert parse_value(field(type="string"), " as it is ") == " as it is "
+    optional = FormField("it", "it", "text")
+    assert parse_value(optional, "") is None
+    assert validate_value(optional, "") == ""
+    assert parse_value(FormField("it", "it", "several"), []) is None
 
 
 @pytest.mark.parametrize("bound", [10**400, -(10**16), float("inf"), float("nan")])
 def test_a_bound_that_nobody_could_write_is_none(bound):
     made = field(type="integer", minimum=bound, maximum=bound)
     assert (made.least, made.most) == (None, None)
-    assert problem_of(made, "5") == ""
+    assert validate_value(made, "5") == ""

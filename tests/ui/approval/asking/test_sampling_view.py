@@ -3,14 +3,14 @@
 from PySide6.QtWidgets import QLabel, QPlainTextEdit
 
 from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
-from desktop_agent.vocabulary.mcp.asking import AnsweringModel, SamplingAnswer, SamplingRequest, SamplingTool
+from desktop_agent.vocabulary.mcp.asking import SamplingAnswer, SamplingModel, SamplingRequest, SamplingTool
 from desktop_agent.vocabulary.requests import Price
 from tests.ui.test_translatable import bare_texts, marked
-from ui.approval.asking.sampling_view import SamplingView, who_words
+from ui.approval.asking.sampling_view import SamplingView, describe_model
 
 __all__ = ["marked"]
 
-MODEL = AnsweringModel("Studio", "m", "Model M", Price(input=3, output=15))
+MODEL = SamplingModel("Studio", "m", "Model M", Price(input=3, output=15))
 LOOK = SamplingTool("lo\u202eok", "Looks at a thing.", {"type": "object", "properties": {"of": {"type": "string"}}})
 CALL = ToolUse(id="a", name="look", input={"of": "sky"})
 REQUEST = SamplingRequest(
@@ -57,15 +57,15 @@ def test_what_tools_say_counts_in_the_price():
     plain = SamplingRequest("Notes", (("user", "x"),), None, 1, MODEL)
     large = SamplingTool("a", "x" * 4_000_000, {})
     told = SamplingRequest("Notes", (("user", "x"),), None, 1, MODEL, tools=(large,))
-    assert "about $3.00 at most" in " ".join(who_words(told))
-    assert "$3.00" not in " ".join(who_words(plain)).split("at most:")[0]
+    assert "about $3.00 at most" in " ".join(describe_model(told))
+    assert "$3.00" not in " ".join(describe_model(plain)).split("at most:")[0]
 
 
 def test_calls_of_the_answer_are_shown_before_they_go(qtbot):
     view = SamplingView(REQUEST, SamplingAnswer("", "m", calls=(CALL,)))
     qtbot.addWidget(view)
     assert shown(view)[0] == ("The model asks the server for its tool “look”", '{\n  "of": "sky"\n}')
-    assert view.words is not None
+    assert view.message_box is not None
     both = SamplingView(REQUEST, SamplingAnswer("Let me look.", "m", calls=(CALL,)))
     qtbot.addWidget(both)
     assert [name for name, _ in shown(both)][:2] == [
@@ -80,7 +80,7 @@ def test_every_word_is_translated(qtbot, marked):
         ("assistant", ToolUse(id="a", name="λ", input={})),
         ("user", ToolResult(tool_use_id="a", content=(Text(text="μ"),), outcome=Outcome.FAILED)),
     )
-    model = AnsweringModel("ν", "ξ", "ο", Price(input=3, output=15))
+    model = SamplingModel("ν", "ξ", "ο", Price(input=3, output=15))
     request = SamplingRequest("κ", said, "ι", 1000, model, tools=(SamplingTool("π", "ρ", {}),))
     for answer in (None, SamplingAnswer("σ", "τ", calls=(ToolUse(id="b", name="λ", input={}),))):
         view = SamplingView(request, answer)

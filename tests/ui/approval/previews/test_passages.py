@@ -1,10 +1,10 @@
-from desktop_agent.permissions.shell.explaining import explained
+from desktop_agent.permissions.shell.explaining import explain_line
 from ui.approval.previews import passages as module
-from ui.approval.previews.passages import passages, risks_first
+from ui.approval.previews.passages import find_risk_spans, risks_first
 
 
 def marked(line):
-    found = passages(line, explained(line)[0])
+    found = find_risk_spans(line, explain_line(line)[0])
     return [(line[start:end], is_grave) for start, end, is_grave in found]
 
 
@@ -17,7 +17,7 @@ def test_blanks_and_broken_lines_hide_nothing():
 
 
 def test_of_very_many_the_grave_ones_are_kept(monkeypatch):
-    monkeypatch.setattr(module, "MOST_MARKS", 2)
+    monkeypatch.setattr(module, "MAX_SPANS", 2)
     assert marked("touch a; touch b; rm c; touch d; rm e") == [("rm c", True), ("rm e", True)]
 
 
@@ -26,5 +26,5 @@ def test_passages_never_overlap():
 
 
 def test_those_with_risks_stand_first_with_what_they_start():
-    parts = explained("ls; sudo rm x; pwd; curl y")[0]
+    parts = explain_line("ls; sudo rm x; pwd; curl y")[0]
     assert [each.text for each in risks_first(parts)] == ["sudo rm x", "rm x", "curl y", "ls", "pwd"]

@@ -7,7 +7,7 @@ from PySide6.QtCore import QBuffer
 from PySide6.QtGui import QColor, QImage
 from PySide6.QtWidgets import QLabel
 
-from desktop_agent.permissions.shell.explaining import explained
+from desktop_agent.permissions.shell.explaining import explain_line
 from desktop_agent.vocabulary.tool_calls import (
     CommandPart,
     CommandPreview,
@@ -17,8 +17,8 @@ from desktop_agent.vocabulary.tool_calls import (
     TextPreview,
 )
 from tests.ui.drawn_order import from_left, rows_of
-from ui.approval.parts.selectable_text import SelectableText
-from ui.approval.parts.wrapped_text import WrappedText
+from ui.approval.parts.selectable_text import SelectableLabel
+from ui.approval.parts.wrapped_text import WrappingLabel
 from ui.approval.previews import command_view
 from ui.approval.previews.code_view import CodeView
 from ui.approval.previews.preview_view import PreviewView
@@ -35,7 +35,7 @@ def view(qtbot):
 
 
 def command(line, confinement="Not confined."):
-    parts, understood = explained(line)
+    parts, understood = explain_line(line)
     return CommandPreview(line, "/work", confinement, parts, understood)
 
 
@@ -115,7 +115,7 @@ def test_a_line_of_thousands_of_commands_gets_a_bounded_number_of_rows(view):
     view.show_preview(CommandPreview("; ".join(each.text for each in parts), "/", "", parts, True))
 
     assert "And 1980 more" in shown_labels(view)
-    assert len(view.findChildren(QLabel)) < 3 * command_view.PLAIN_ROWS
+    assert len(view.findChildren(QLabel)) < 3 * command_view.MAX_PLAIN_ROWS
 
 
 def test_a_request_says_its_host_first(view):
@@ -234,7 +234,7 @@ def test_letters_from_the_right_reorder_no_command(view):
     view.show_preview(command("mv א ב; cat א > ב"))
 
     assert rows_of(field(view)) == ["mvאב;catא>ב"]
-    rows = [from_left(each._laid_out(600)[0]) for each in view.findChildren(SelectableText)]
+    rows = [from_left(each._layout_at(600)[0]) for each in view.findChildren(SelectableLabel)]
     assert rows == ["mvאב", "catא", ">ב"]
     assert marked(view)[0].strip("\u2067\u2069") == "mv \u2067א\u2069 \u2067ב"
     assert "mv א ב: Writes files" in view.shown_text
@@ -244,8 +244,8 @@ def test_nor_a_file_nor_an_address(view):
     view.show_preview(DiffPreview("/w/א/ב.py", "x\na = א + ב", "x\na = ב + א"))
 
     assert rows_of(field(view)) == ["x", "a=א+ב", "a=ב+א"]
-    heading = next(each for each in view.findChildren(WrappedText) if each.text() == view.heading)
-    assert from_left(heading._laid_out(600)[0]).startswith("/w/א/ב.py:")
+    heading = next(each for each in view.findChildren(WrappingLabel) if each.text() == view.heading)
+    assert from_left(heading._layout_at(600)[0]).startswith("/w/א/ב.py:")
     assert view.heading == "/w/א/ב.py: 1 line added, 1 removed"
     view.show_preview(NetworkPreview("GET", "https://a.example/א/ב?ג=1", "a.example", ""))
     assert rows_of(field(view)) == ["https://a.example/א/ב?ג=1"]

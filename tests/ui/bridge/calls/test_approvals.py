@@ -8,14 +8,14 @@ import pytest
 from desktop_agent.permissions.approvals import Approval
 from desktop_agent.permissions.gate import Ask
 from desktop_agent.permissions.hard_denies import UNCLEAR
-from desktop_agent.permissions.shell.explaining import explained
-from desktop_agent.permissions.standing import Standing
-from desktop_agent.tools.schemas import JsonSchema, from_signature
+from desktop_agent.permissions.shell.explaining import explain_line
+from desktop_agent.permissions.standing import PermissionPolicy
+from desktop_agent.tools.schemas import JsonSchema, schema_from_signature
 from desktop_agent.tools.tool import Tool
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.tool_calls import CommandPreview, TextPreview, UntrustedSource
-from ui.bridge.calls.approvals import Approvals, _waiting
+from ui.bridge.calls.approvals import Approvals, _waiting_call
 
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
 RULE = Sentence("A rule wants this to be asked.")
@@ -36,7 +36,7 @@ async def _run(*_given):
 def waiting(tool, arguments, preview=None, reasons=()):
     async def ask():
         verdict = Ask("digest", reasons)
-        return _waiting(
+        return _waiting_call(
             Approval("a", ToolUse(id="c", name=tool.name, input=arguments), tool, preview, verdict=verdict), ()
         )
 
@@ -44,7 +44,7 @@ def waiting(tool, arguments, preview=None, reasons=()):
 
 
 def command(line):
-    parts, understood = explained(line)
+    parts, understood = explain_line(line)
     return CommandPreview(line, "/work", "Not confined.", parts, understood)
 
 
@@ -58,7 +58,7 @@ async def _broken(_arguments):
 
 @pytest.mark.parametrize(("look", "kind"), [(_broken, "LookupError"), (_for_ever, "TimeoutError")])
 def test_a_preview_of_edited_arguments_that_cannot_be_made_says_so(monkeypatch, look, kind):
-    monkeypatch.setattr("ui.bridge.calls.approvals._LONGEST_LOOK", 0.01)
+    monkeypatch.setattr("ui.bridge.calls.approvals._PREVIEW_SECONDS", 0.01)
     tool = Tool("write", "Writes.", JsonSchema(TEXT), _run, preview=look)
 
     async def ask():
@@ -90,7 +90,7 @@ def test_what_comes_from_the_web_is_of_no_server():
     def brings(_given):
         return UntrustedSource("web", "example.org")
 
-    for schema in (JsonSchema(TEXT), from_signature(look)):
+    for schema in (JsonSchema(TEXT), schema_from_signature(look)):
         found = waiting(Tool("look", "Looks.", schema, _run, brings=brings), {"url": "https://example.org"})
         assert (found.server, found.server_says) == ("", "")
 
@@ -116,17 +116,17 @@ def test_only_those_outside_who_were_shown_are_trusted():
     first, later = (UntrustedSource("web", "a command that used the network", each) for each in ("1", "2"))
 
     async def trusted_after(*shown):
-        standing = Standing()
+        standing = PermissionPolicy()
         for each in shown:
-            standing.mark(each)
+            standing.mark_untrusted(each)
         tool = Tool("run_command", "Runs.", JsonSchema({"type": "object"}), _run)
-        verdict = Ask("digest", (standing.taint.suspension.why,))
+        verdict = Ask("digest", (standing.untrusted_content.suspension.why,))
         approval = Approval("a", ToolUse(id="c", name=tool.name, input={}), tool, verdict=verdict)
         approvals = Approvals(OneWaits(standing, approval))
         assert approvals.waiting()[0].outsiders == tuple(each.name for each in shown)
-        standing.mark(later)
+        standing.mark_untrusted(later)
         approvals.trust()
-        return standing.taint.outsiders
+        return standing.untrusted_content.sources
 
     assert asyncio.run(trusted_after(first)) == (later,)
     assert asyncio.run(trusted_after(first, later)) == ()

@@ -28,7 +28,7 @@ def working(in_loop, tmp_path):
             await wait.reached.wait()
             await work(conversation)
             wait.until.set()
-            await until(lambda: not conversation.working and not conversation.conduct.waiting)
+            await until(lambda: not conversation.working and not conversation.session_controls.waiting)
             await bridge.idle()
             await bridge.close()
 
@@ -38,12 +38,12 @@ def working(in_loop, tmp_path):
 
 
 def waiting(conversation):
-    return [(each.text, each.when, each.pictures) for each in conversation.conduct.waiting]
+    return [(each.text, each.when, each.pictures) for each in conversation.session_controls.waiting]
 
 
 def test_what_is_sent_meanwhile_waits_and_says_so(working):
     async def work(conversation):
-        told = Heard(conversation.conduct.waiting_changed)
+        told = Heard(conversation.session_controls.waiting_changed)
         conversation.send(Message.user("soon"))
         conversation.send(Message.user_with_blocks([Text(text="later"), PICTURE]), "idle")
         assert waiting(conversation) == [("soon", "soon", 0), ("later", "idle", 1)]
@@ -55,51 +55,51 @@ def test_what_is_sent_meanwhile_waits_and_says_so(working):
 
 def test_other_words_keep_the_pictures_and_no_words_at_all_are_refused(working):
     async def work(conversation):
-        conduct = conversation.conduct
+        conduct = conversation.session_controls
         conversation.send(Message.user_with_blocks([Text(text="one"), PICTURE]))
         conversation.send(Message.user("two"))
         first, second = (each.id for each in conduct.waiting)
-        conduct.reword(first, "other")
+        conduct.edit_message(first, "other")
         assert waiting(conversation) == [("other", "soon", 1), ("two", "soon", 0)]
-        conduct.reword(first, " ")
+        conduct.edit_message(first, " ")
         assert waiting(conversation)[0] == ("", "soon", 1)
         with pytest.raises(WrongUse):
-            conduct.reword(second, " ")
+            conduct.edit_message(second, " ")
         with pytest.raises(WrongUse):
-            conduct.reword("gone", "x")
+            conduct.edit_message("gone", "x")
 
     working(work)
 
 
 def test_what_was_taken_out_can_be_put_back_where_it_was(working):
     async def work(conversation):
-        conduct = conversation.conduct
+        conduct = conversation.session_controls
         for text in ("one", "two", "three"):
             conversation.send(Message.user(text), "idle")
-        taken = conduct.take_out(conduct.waiting[1].id)
+        taken = conduct.remove_message(conduct.waiting[1].id)
         assert [each.text for each in conduct.waiting] == ["one", "three"]
         conduct.put_back(taken)
         assert [each.text for each in conduct.waiting] == ["one", "two", "three"]
         with pytest.raises(WrongUse):
             conduct.put_back(taken)
         with pytest.raises(WrongUse):
-            conduct.take_out("gone")
+            conduct.remove_message("gone")
         for each in conduct.waiting:
-            conduct.take_out(each.id)
+            conduct.remove_message(each.id)
 
     working(work)
 
 
 def test_a_request_is_shown_once_it_was_announced(working):
     async def work(conversation):
-        conduct, modes = conversation.conduct, conversation._session.modes
+        conduct, modes = conversation.session_controls, conversation._session.modes
         told = Heard(conduct.modes_changed)
         modes.request_by_agent("plan")
         assert conduct.requested_mode is None
-        modes.at_turn_edge()
+        modes.at_turn_boundary()
         assert conduct.requested_mode.name == "plan"
         assert len(told) == 1
-        conduct.refuse_mode()
+        conduct.reject_mode()
         assert (conduct.requested_mode, conduct.mode.name) == (None, "default")
         told.leave()
 

@@ -7,12 +7,12 @@ import pytest
 from desktop_agent.engine.engine import Engine
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
 from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
-from desktop_agent.vocabulary.preferences import Mcp, Preferences
+from desktop_agent.vocabulary.preferences import McpPreferences, Preferences
 from tests.desktop_agent.tools.mcp.stage import own_server
 from tests.ui.bridge.in_loop import Heard
-from ui.bridge.conduct.known_tools import KnownTools
-from ui.bridge.conduct.rule_words import rule_in_words
-from ui.bridge.tasks import Tasks
+from ui.bridge.conduct.known_tools import AvailableTools
+from ui.bridge.conduct.rule_words import rule_sentence
+from ui.bridge.tasks import BackgroundTasks
 
 
 def server(**changes):
@@ -28,10 +28,10 @@ def engine_with(tmp_path):
     def run(work, *servers):
         async def whole():
             engine = await Engine.open(tmp_path / "data")
-            tasks = Tasks(pytest.fail)
+            tasks = BackgroundTasks(pytest.fail)
             try:
-                await engine.change_preferences(Preferences(mcp=Mcp(servers=servers)))
-                tools = KnownTools(engine, tasks)
+                await engine.change_preferences(Preferences(mcp=McpPreferences(servers=servers)))
+                tools = AvailableTools(engine, tasks)
                 found = Heard(tools.found)
 
                 async def look(conversation=None):
@@ -81,5 +81,5 @@ def test_those_of_servers_stand_under_their_titles_and_are_allowed_only_as_they_
 
 def test_a_rule_about_every_tool_says_so():
     rule = Rule(effect=RuleEffect.ASK, tool="*")
-    assert str(rule_in_words(rule)) == "every tool with any arguments"
-    assert str(rule_in_words(rule.model_copy(update={"tool": "fetch_page"}))) == "fetch_page with any arguments"
+    assert str(rule_sentence(rule)) == "every tool with any arguments"
+    assert str(rule_sentence(rule.model_copy(update={"tool": "fetch_page"}))) == "fetch_page with any arguments"

@@ -9,7 +9,7 @@ from PySide6.QtGui import QKeyEvent, QWindow
 
 from ui.bridge.frame_clock import FrameClock
 from ui.bridge.idle import garbage as module
-from ui.bridge.idle.garbage import MIDDLE, MOST_UNSEEN, OLD, YOUNG, Garbage, collect
+from ui.bridge.idle.garbage import MAX_UNCOLLECTED, MIDDLE, OLD, YOUNG, IdleGarbageCollector, collect
 
 
 class Ring:
@@ -29,18 +29,18 @@ def as_it_was():
 class Desk:
     def __init__(self, clock):
         self.clock, self.works = clock, False
-        self.garbage = Garbage(clock.tick, lambda: self.works, clock)
+        self.garbage = IdleGarbageCollector(clock.tick, lambda: self.works, clock)
 
     def rest(self):
         """As if nobody had done anything for a while, and much had been made."""
-        self.garbage._touched -= 100
+        self.garbage._last_activity -= 100
         self.garbage._timer.stop()
-        self.garbage._on_rest()
+        self.garbage._on_idle()
 
 
 @pytest.fixture
 def desk(qtbot, monkeypatch):
-    monkeypatch.setattr(module, "_ENOUGH", 0)
+    monkeypatch.setattr(module, "_MIN_MIDDLE_COLLECTIONS", 0)
     clock = FrameClock()
     desk = Desk(clock)
     yield desk
@@ -93,16 +93,16 @@ def test_input_puts_it_off(desk, qapp):
     assert desk.garbage._timer.isActive()
     seen = old_ring()
     desk.garbage._timer.stop()
-    desk.garbage._on_rest()
+    desk.garbage._on_idle()
     assert seen()
     assert desk.garbage._timer.isActive()
-    assert 0 < desk.garbage._timer.interval() <= module._REST
+    assert 0 < desk.garbage._timer.interval() <= module._IDLE_MS
 
 
 def test_with_nothing_new_nothing_is_looked_at(desk, monkeypatch):
     looks = []
     monkeypatch.setattr(module, "collect", looks.append)
-    monkeypatch.setattr(module, "_ENOUGH", 1000)
+    monkeypatch.setattr(module, "_MIN_MIDDLE_COLLECTIONS", 1000)
     desk.clock.tick.emit()
     desk.rest()
     assert not looks
@@ -116,7 +116,7 @@ def test_what_is_left_is_not_looked_at_again(monkeypatch):
 
 
 def test_frozen_garbage_is_found_when_there_is_twice_as_much(monkeypatch):
-    monkeypatch.setattr(module, "_AT_LEAST", 1)
+    monkeypatch.setattr(module, "_MIN_FROZEN", 1)
     ring = Ring()
     seen = weakref.ref(ring)
     left = collect(1)
@@ -133,6 +133,6 @@ def test_frozen_garbage_is_found_when_there_is_twice_as_much(monkeypatch):
 
 def test_python_itself_is_the_last_resort(desk):
     assert gc.get_threshold() == (YOUNG, MIDDLE, OLD)
-    assert MOST_UNSEEN <= 1_000_000
+    assert MAX_UNCOLLECTED <= 1_000_000
     desk.garbage.close()
     assert gc.get_threshold() != (YOUNG, MIDDLE, OLD)

@@ -4,7 +4,7 @@ import asyncio
 
 from desktop_agent.vocabulary.mcp.asking import ElicitationAnswer, ElicitationRequest, SamplingAnswer, SamplingRequest
 from tests.ui.bridge.in_loop import Heard
-from ui.bridge.mcp.asking import Asking
+from ui.bridge.mcp.asking import McpRequests
 
 FORM = ElicitationRequest("Notes", "Who?")
 SAMPLING = SamplingRequest("Notes", (("user", "Sum it up."),), None, 10)
@@ -12,7 +12,7 @@ SAMPLING = SamplingRequest("Notes", (("user", "Sum it up."),), None, 10)
 
 def test_questions_wait_in_order_and_each_gets_its_own_answer(in_loop):
     async def work():
-        asking = Asking()
+        asking = McpRequests()
         people, changes = asking.people, Heard(asking.changed)
         form = asyncio.create_task(people.elicit(FORM))
         request = asyncio.create_task(people.approve_sampling(SAMPLING))
@@ -37,7 +37,7 @@ def test_questions_wait_in_order_and_each_gets_its_own_answer(in_loop):
 
 def test_a_question_that_is_taken_back_waits_no_more(in_loop):
     async def work():
-        asking = Asking()
+        asking = McpRequests()
         form = asyncio.create_task(asking.people.elicit(FORM))
         await asyncio.sleep(0)
         form.cancel()
@@ -49,7 +49,7 @@ def test_a_question_that_is_taken_back_waits_no_more(in_loop):
 
 def test_with_nobody_looking_nothing_is_agreed_to(in_loop):
     async def work():
-        asking = Asking()
+        asking = McpRequests()
         open_one = asyncio.create_task(asking.people.approve_sampling(SAMPLING))
         await asyncio.sleep(0)
         asking.close()

@@ -8,8 +8,8 @@ import pytest
 
 from desktop_agent.vocabulary.errors import WrongUse
 from tests.ui.bridge.in_loop import Bridge, Heard
-from ui.bridge.mcp.foreign_files import LARGEST, foreign_files, without_comments
-from ui.bridge.mcp.imports import Imports, preview_of
+from ui.bridge.mcp.foreign_files import MAX_CONFIG_BYTES, find_config_files, strip_comments
+from ui.bridge.mcp.imports import McpImports, preview_of
 
 GOOD = {"command": "npx", "args": ["-y", "files"], "env": {"API_TOKEN": "s3cret-value", "LOG": "warn"}}
 OLD = {"type": "sse", "url": "https://old.example/sse"}
@@ -56,22 +56,22 @@ def test_a_text_that_is_no_list_of_servers_is_refused(wrong):
 
 def test_comments_and_commas_of_editors_are_read():
     written = '{ // of Code\n "servers": {"a": {"url": "https://a.example//x", /* two\nlines */ "headers": {},},}, }'
-    assert json.loads(without_comments(written)) == {
+    assert json.loads(strip_comments(written)) == {
         "servers": {"a": {"url": "https://a.example//x", "headers": {}}},
     }
-    assert without_comments(written).count("\n") == written.count("\n")
+    assert strip_comments(written).count("\n") == written.count("\n")
     assert [each.server.id for each in preview_of(written, ()).found] == ["a"]
 
 
 @pytest.mark.parametrize("plain", ['"//"', r'"\\"', r'"a\"//b"', '"/* */ ,}"'])
 def test_texts_stay_as_they_are(plain):
-    assert without_comments(plain) == plain
+    assert strip_comments(plain) == plain
 
 
 @asynccontextmanager
 async def opened(folder):
     bridge = await Bridge.open(folder, connected=False)
-    imports = Imports(bridge.engine, bridge.tasks)
+    imports = McpImports(bridge.engine, bridge.tasks)
     try:
         yield bridge, imports
         assert bridge.errors == []
@@ -91,14 +91,17 @@ def home(tmp_path, monkeypatch):
 
 
 def test_only_files_that_exist_are_offered(home):
-    assert foreign_files() == ()
+    assert find_config_files() == ()
     code = home / "config" / "Code" / "User" / "mcp.json"
     cursor = home / ".cursor" / "mcp.json"
     for each in (code, cursor):
         each.parent.mkdir(parents=True)
         each.write_text("{}")
     (home / "config" / "Claude" / "claude_desktop_config.json").mkdir(parents=True)
-    assert [(each.program, each.path) for each in foreign_files()] == [("Visual Studio Code", code), ("Cursor", cursor)]
+    assert [(each.program, each.path) for each in find_config_files()] == [
+        ("Visual Studio Code", code),
+        ("Cursor", cursor),
+    ]
 
 
 def test_files_are_found_and_read(in_loop, home):
@@ -126,14 +129,14 @@ def test_a_file_that_cannot_be_taken_is_refused_in_words(in_loop, home, name):
             assert name in str(await refused.next()) or "too long" in str(refused[-1])
 
     (home / "folder").mkdir()
-    (home / "large.json").write_text("x" * (LARGEST + 10))
+    (home / "large.json").write_text("x" * (MAX_CONFIG_BYTES + 10))
     in_loop(work())
 
 
 def test_nothing_is_there_before_it_is_taken(in_loop, home, kept):
     async def work():
         async with opened(home / "data") as (bridge, imports):
-            looked, taken, refused = Heard(imports.looked_at), Heard(imports.taken), Heard(imports.refused)
+            looked, taken, refused = Heard(imports.previewed), Heard(imports.taken), Heard(imports.refused)
             imports.look(text(one=GOOD, two=GOOD))
             (preview,) = looked
             assert (bridge.engine.preferences.mcp.servers, kept) == ((), {})

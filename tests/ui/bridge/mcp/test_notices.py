@@ -2,27 +2,27 @@
 
 from desktop_agent.vocabulary.errors import Sentence
 from tests.ui.bridge.in_loop import Bridge, Heard
-from ui.bridge.mcp.notices import ServerNotices
+from ui.bridge.mcp.notices import McpNotices
 
 
 def test_a_notice_is_told_once_also_when_many_came_between(in_loop, tmp_path):
     async def work():
         bridge = await Bridge.open(tmp_path)
         before = Sentence("before anybody listened")
-        bridge.engine.mcp._tell(before)
-        notices = ServerNotices(bridge.engine)
+        bridge.engine.mcp._notify(before)
+        notices = McpNotices(bridge.engine)
         told = Heard(notices.told)
-        notices.tell_all()
+        notices.notify_all()
         assert told == [before]
         many = [Sentence("{n} is another tool now", {"n": str(number)}) for number in range(20)]
         for each in (*many, before, *many):
-            bridge.engine.mcp._tell(each)
+            bridge.engine.mcp._notify(each)
         assert told == [before, *many]
         for digest in ("one", "other", "one"):
-            bridge.engine.mcp._tell(Sentence(before.template), digest)
+            bridge.engine.mcp._notify(Sentence(before.template), digest)
         assert told[21:] == [before, before]
-        bridge.engine.mcp._tell_failure(before)
-        bridge.engine.mcp._tell_failure(before)
+        bridge.engine.mcp._notify_failure(before)
+        bridge.engine.mcp._notify_failure(before)
         assert told[-2:] == [before, before]
         told.leave()
         await bridge.close()

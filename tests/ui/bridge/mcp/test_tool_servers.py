@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
 from tests.desktop_agent.tools.mcp.stage import own_server
 from tests.ui.bridge.in_loop import Bridge, Heard, until
-from ui.bridge.mcp.tool_servers import ToolServers
+from ui.bridge.mcp.tool_servers import McpServerSettings
 
 
 def own(*words, **changes):
@@ -20,7 +20,7 @@ def own(*words, **changes):
 @asynccontextmanager
 async def opened(folder, *servers):
     bridge = await Bridge.open(folder, connected=False)
-    tools = ToolServers(bridge.engine, bridge.clock, bridge.tasks)
+    tools = McpServerSettings(bridge.engine, bridge.clock, bridge.tasks)
     try:
         await tools.imports.keep(servers)
         yield bridge, tools
@@ -83,10 +83,10 @@ def test_it_is_said_which_secrets_have_a_value(in_loop, tmp_path, kept):
     async def work():
         async with opened(tmp_path, own(secret_env=("TOKEN", "OTHER"))) as (_, tools):
             held = Heard(tools.held_names)
-            tools.look_up_held("own")
+            tools.find_secrets("own")
             assert await held.next() == ("own", frozenset())
             kept["mcp/own/OTHER"] = "value"
-            tools.look_up_held("own")
+            tools.find_secrets("own")
             assert await held.next() == ("own", frozenset({"OTHER"}))
 
     in_loop(work())
@@ -112,7 +112,7 @@ def test_a_flood_of_lines_comes_at_most_once_a_frame_and_whole(in_loop, tmp_path
             tools.test("own")
             await tested.next()
             tools.watch_log("own")
-            came, ticks = Heard(tools.lines_came), Heard(bridge.clock.tick)
+            came, ticks = Heard(tools.log_lines_added), Heard(bridge.clock.tick)
             live = bridge.engine.mcp.server("own", None)
             await live.call("flood", {"lines": 3_000})
             log = await until(lambda: ends_with(bridge.engine.mcp.log("own", None), "line 2999"))
@@ -132,7 +132,7 @@ def test_a_flood_of_lines_comes_at_most_once_a_frame_and_whole(in_loop, tmp_path
 def test_a_log_that_nobody_looks_at_is_not_told(in_loop, tmp_path):
     async def work():
         async with opened(tmp_path, own()) as (bridge, tools):
-            came, tested = Heard(tools.lines_came), Heard(tools.tested)
+            came, tested = Heard(tools.log_lines_added), Heard(tools.tested)
             tools.watch_log("own")
             tools.watch_log("")
             came.clear()
@@ -170,12 +170,12 @@ def test_waiting_for_a_sign_in_can_be_ended(in_loop, tmp_path, silent_address, k
         async with silent_address() as server, opened(tmp_path, server) as (_, tools):
             ended = Heard(tools.sign_in_ended)
             tools.sign_in("web", lambda _: None)
-            await until(lambda: tools._signing)
+            await until(lambda: tools._sign_ins)
             tools.sign_in("web", lambda _: None)
-            assert len(tools._signing) == 1
+            assert len(tools._sign_ins) == 1
             tools.cancel_sign_in("web")
             assert await ended.next() == ("web", None)
-            assert tools._signing == {}
+            assert tools._sign_ins == {}
 
     in_loop(work())
 

@@ -5,17 +5,17 @@ from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QVBoxLayout, QWidget
 
-from desktop_agent.conversation.picture_intake import take
+from desktop_agent.conversation.picture_intake import import_picture_async
 from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES
 from desktop_agent.vocabulary.requests import Capabilities
 from ui.composer.composer import Composer
 from ui.composer.model_picker import ModelPicker
-from ui.composer.reasoning_switch import ReasoningSwitch
+from ui.composer.reasoning_switch import ReasoningPicker
 from ui.composer.workspace_picker import WorkspacePicker
 from ui.look.controls import IconButton
-from ui.look.parts.folding_button import FoldingButton
+from ui.look.parts.folding_button import CollapsingButton
 from ui.look.parts.mode_picker import ModePicker
-from ui.look.style import apply_look
+from ui.look.style import apply_theme
 from ui.look.theme import LIGHT, ThemeSource
 
 ORDER = ["Attach image", "Model", "Reasoning", "Mode", "Workspace folder", "Insert from a server"]
@@ -29,12 +29,12 @@ class Screen:
 
     def __init__(self, qtbot, zoom=100):
         themes = ThemeSource(LIGHT, zoom)
-        apply_look(QApplication.instance(), themes)
-        self.composer = Composer(themes, take)
+        apply_theme(QApplication.instance(), themes)
+        self.composer = Composer(themes, import_picture_async)
         qtbot.addWidget(self.composer)
         self.model = ModelPicker(themes)
         self.model.set_current("studio", "aurora-large-2026-10-01")
-        self.reasoning, self.mode = ReasoningSwitch(themes), ModePicker(themes)
+        self.reasoning, self.mode = ReasoningPicker(themes), ModePicker(themes)
         self.folder, self.server = WorkspacePicker(themes), IconButton(themes, "server", "Insert from a server")
         self.mode.show_modes(BUILT_IN_MODES, BUILT_IN_MODES[1])
         for each in (self.model, self.reasoning, self.mode, self.folder, self.server):
@@ -138,9 +138,11 @@ def test_words_go_from_the_last_to_the_first_and_come_back(qtbot):
 def test_a_folded_button_wants_the_same_as_before(qtbot):
     screen = Screen(qtbot)
     screen.narrow(900)
-    wide = [(each.sizeHint(), each.minimumSizeHint()) for each in screen.composer.findChildren(FoldingButton)]
+    wide = [(each.sizeHint(), each.minimumSizeHint()) for each in screen.composer.findChildren(CollapsingButton)]
     screen.narrow(NARROW)
-    assert [(each.sizeHint(), each.minimumSizeHint()) for each in screen.composer.findChildren(FoldingButton)] == wide
+    assert [
+        (each.sizeHint(), each.minimumSizeHint()) for each in screen.composer.findChildren(CollapsingButton)
+    ] == wide
 
 
 @pytest.mark.usefixtures("plain")
@@ -187,11 +189,11 @@ def test_a_layout_gives_it_the_height_of_all_its_rows(qtbot, width):
 
 def test_what_comes_after_the_window_is_shown_is_seen_and_what_is_hidden_is_not(qtbot):
     themes = ThemeSource()
-    composer = Composer(themes, take)
+    composer = Composer(themes, import_picture_async)
     qtbot.addWidget(composer)
     composer.resize(900, 120)
     composer.show()
-    folder, reasoning = WorkspacePicker(themes), ReasoningSwitch(themes)
+    folder, reasoning = WorkspacePicker(themes), ReasoningPicker(themes)
     composer.add_control(folder)
     composer.add_control(reasoning)
     assert (folder.isVisible(), reasoning.isVisible()) == (True, False)
@@ -199,11 +201,11 @@ def test_what_comes_after_the_window_is_shown_is_seen_and_what_is_hidden_is_not(
 
 
 def test_a_row_of_nothing_is_the_end_alone(qtbot):
-    from ui.composer.controls.control_rows import ControlRows
+    from ui.composer.controls.control_rows import ControlBar
 
     end = QWidget()
     end.setMinimumSize(QSize(50, 20))
-    rows = ControlRows(end, lambda: 50)
+    rows = ControlBar(end, lambda: 50)
     qtbot.addWidget(rows)
     rows.resize(10, 20)
     rows.show()

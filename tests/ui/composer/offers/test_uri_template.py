@@ -2,7 +2,7 @@
 
 import pytest
 
-from ui.composer.offers.uri_template import filled, gaps_of
+from ui.composer.offers.uri_template import expand_template, template_variables
 
 VALUES = {"var": "value", "hello": "Hello World!", "path": "/foo/bar", "x": "1024", "y": "768", "empty": ""}
 
@@ -29,14 +29,14 @@ VALUES = {"var": "value", "hello": "Hello World!", "path": "/foo/bar", "x": "102
     ],
 )
 def test_gaps_are_filled(template, address):
-    assert filled(template, VALUES) == address
+    assert expand_template(template, VALUES) == address
 
 
 def test_the_names_of_the_gaps_each_once():
-    assert gaps_of("a/{b}/{+c:3}{?d*,b}") == ("b", "c", "d")
+    assert template_variables("a/{b}/{+c:3}{?d*,b}") == ("b", "c", "d")
 
 
 def test_a_value_never_makes_another_path():
-    assert filled("notes://week/{number}", {"number": "../../etc/passwd?x#y"}) == (
+    assert expand_template("notes://week/{number}", {"number": "../../etc/passwd?x#y"}) == (
         "notes://week/..%2F..%2Fetc%2Fpasswd%3Fx%23y"
     )

@@ -4,9 +4,9 @@ import pytest
 from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from ui.bridge.conduct.conduct import WaitingMessage
-from ui.composer.waiting.waiting_messages import WaitingMessages
-from ui.look.parts.few_lines import FewLines
-from ui.look.style import apply_look
+from ui.composer.waiting.waiting_messages import MessageQueueView
+from ui.look.parts.few_lines import SmallTextEdit
+from ui.look.style import apply_theme
 from ui.look.theme import ThemeSource
 
 WORDS = "Then look at the tests of the parser, and say which of them cannot fail."
@@ -21,7 +21,7 @@ DOING = ("Send earlier", "Send later", "Edit", "Remove")
 class Page(QWidget):
     def __init__(self, themes):
         super().__init__()
-        self.waiting = WaitingMessages(themes)
+        self.waiting = MessageQueueView(themes)
         column = QVBoxLayout(self)
         column.addWidget(self.waiting)
         column.addStretch(1)
@@ -37,7 +37,7 @@ class Page(QWidget):
         return (
             all(row.width() == inside.width() for row in rows)
             and [row.height() for row in rows] == heights
-            and self.waiting._list.height() == min(sum(heights) + gaps, self.waiting._list._most())
+            and self.waiting._list.height() == min(sum(heights) + gaps, self.waiting._list._max_height())
         )
 
     def buttons(self, row):
@@ -49,7 +49,7 @@ class Page(QWidget):
 def page(request, qtbot, qapp):
     font, palette, themes = qapp.font(), qapp.palette(), ThemeSource()
     themes.use(themes.theme, getattr(request, "param", 100))
-    apply_look(qapp, themes)
+    apply_theme(qapp, themes)
     made = Page(themes)
     qtbot.addWidget(made)
     yield made
@@ -121,4 +121,4 @@ def test_the_menu_does_what_the_buttons_do(qtbot, page, qt_messages):
         each.trigger()
     assert done == [("2", 0), ("2", 2), ("2",)]
     edit.trigger()
-    assert second.findChild(FewLines).toPlainText() == WORDS
+    assert second.findChild(SmallTextEdit).toPlainText() == WORDS

@@ -4,14 +4,14 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
-from ui.look.parts.few_lines import FewLines
+from ui.look.parts.few_lines import SmallTextEdit
 
 
 class Page(QWidget):
     def __init__(self):
         super().__init__()
         self.escaped = 0
-        self.lines, self.next = FewLines("Another wording", 2), QLineEdit()
+        self.lines, self.next = SmallTextEdit("Another wording", 2), QLineEdit()
         layout = QVBoxLayout(self)
         layout.addWidget(self.lines)
         layout.addWidget(self.next)

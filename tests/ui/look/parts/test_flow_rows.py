@@ -9,7 +9,7 @@ from tests.ui.approval.test_approval_dialog import call
 from ui.approval.call_header import CallHeader
 from ui.look.controls import label
 from ui.look.parts.flow_rows import FlowRows
-from ui.look.style import apply_look
+from ui.look.style import apply_theme
 from ui.look.theme import ThemeSource
 
 
@@ -41,7 +41,7 @@ def page(qtbot):
 def test_the_tags_of_a_call_wrap(qtbot, qapp, zoom, width):
     font, palette, themes = qapp.font(), qapp.palette(), ThemeSource()
     themes.use(themes.theme, zoom)
-    apply_look(qapp, themes)
+    apply_theme(qapp, themes)
     page = QWidget()
     qtbot.addWidget(page)
     column = QVBoxLayout(page)

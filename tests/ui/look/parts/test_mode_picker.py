@@ -7,10 +7,10 @@ from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, DEFAULT_MODE
 from ui.composer.model_picker import ModelPicker
 from ui.composer.parameters_button import ParametersButton
-from ui.composer.reasoning_switch import ReasoningSwitch
+from ui.composer.reasoning_switch import ReasoningPicker
 from ui.composer.workspace_picker import WorkspacePicker
 from ui.look.parts.mode_picker import ModePicker
-from ui.look.style import apply_look
+from ui.look.style import apply_theme
 from ui.look.theme import ThemeSource
 
 PLAN = next(each for each in BUILT_IN_MODES if each.name == "plan")
@@ -36,7 +36,7 @@ class Desk:
 @pytest.fixture
 def desk(qtbot, qapp):
     font, palette, themes = qapp.font(), qapp.palette(), ThemeSource()
-    apply_look(qapp, themes)
+    apply_theme(qapp, themes)
     yield Desk(qtbot, themes)
     qapp.setStyleSheet("")
     qapp.setFont(font)
@@ -95,7 +95,7 @@ def test_without_room_only_the_icon_is_left(qtbot, desk):
 
 def test_icons_of_the_bar_grow_with_the_text(qtbot):
     themes = ThemeSource()
-    made = [ModePicker(themes), ReasoningSwitch(themes), WorkspacePicker(themes), ParametersButton(themes)]
+    made = [ModePicker(themes), ReasoningPicker(themes), WorkspacePicker(themes), ParametersButton(themes)]
     made.append(ModelPicker(themes))
     for each in made:
         qtbot.addWidget(each)

@@ -4,7 +4,7 @@ import pytest
 
 from desktop_agent.vocabulary.conduct.modes import DEFAULT_MODE, Mode
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
-from ui.look.parts.mode_words import mode_meaning
+from ui.look.parts.mode_words import mode_description
 
 ASKS = "Asks before it changes something"
 
@@ -22,5 +22,5 @@ ASKS = "Asks before it changes something"
 def test_its_own_rules_are_part_of_what_it_means(effects, more):
     rules = tuple(Rule(effect=each, tool="fetch_page") for each in effects)
     mode = Mode(name="careful", title="Careful", mutating="ask", rules=rules)
-    assert mode_meaning(mode) == ASKS + more
-    assert mode_meaning(DEFAULT_MODE) == ASKS
+    assert mode_description(mode) == ASKS + more
+    assert mode_description(DEFAULT_MODE) == ASKS

@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
 from ui.look.controls import label
-from ui.look.parts.scrolled_column import ScrolledColumn
+from ui.look.parts.scrolled_column import ScrollColumn
 
 WORDS = "Which of these files may be changed, and which are to stay as they are? " * 3
 
@@ -13,7 +13,7 @@ class Page(QWidget):
     def __init__(self, most):
         super().__init__()
         self.most = most
-        self.column = ScrolledColumn(8, most=lambda: self.most)
+        self.column = ScrollColumn(8, most=lambda: self.most)
         layout = QVBoxLayout(self)
         layout.addWidget(self.column)
         layout.addStretch(1)
@@ -77,7 +77,7 @@ def test_no_word_pushes_the_ends_of_lines_out_of_sight(qtbot, page):
 
 
 def test_without_a_bound_it_has_the_height_that_it_is_given(qtbot):
-    column, page = ScrolledColumn(8, trailing=6), QWidget()
+    column, page = ScrollColumn(8, trailing=6), QWidget()
     qtbot.addWidget(page)
     layout = QVBoxLayout(page)
     layout.setContentsMargins(0, 0, 0, 0)

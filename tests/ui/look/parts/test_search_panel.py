@@ -1,13 +1,13 @@
 """The list under a field, by itself."""
 
-from ui.look.parts.found_rows import FoundRow
+from ui.look.parts.found_rows import ResultRow
 from ui.look.parts.search_panel import SearchPanel
 from ui.look.theme import ThemeSource
 
 
 def test_the_height_of_many_rows_is_asked_of_no_more_than_are_seen(qtbot):
     count = 3
-    panel = SearchPanel(ThemeSource(), lambda _: [FoundRow(text=str(at)) for at in range(count)], "Rows")
+    panel = SearchPanel(ThemeSource(), lambda _: [ResultRow(text=str(at)) for at in range(count)], "Rows")
     qtbot.addWidget(panel)
     panel.begin()
     few = panel.whole_height(10_000)

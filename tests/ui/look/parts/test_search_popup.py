@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtWidgets import QLabel, QLineEdit, QListView, QPushButton, QToolButton, QWidget
 
-from ui.look.parts.found_rows import FoundRow, FoundRows
+from ui.look.parts.found_rows import ResultModel, ResultRow
 from ui.look.parts.search_popup import SearchPopup
 from ui.look.rows import RowRole
 from ui.look.theme import ThemeSource
@@ -13,7 +13,7 @@ FRUITS = ("apple", "banana", "cherry", "date")
 
 
 def fruit(name, **more):
-    return FoundRow(text=name, is_choosable=True, **more)
+    return ResultRow(text=name, is_choosable=True, **more)
 
 
 class Desk:
@@ -28,7 +28,7 @@ class Desk:
         self.names, self.current, self.asked = FRUITS, "", []
         words = {"name": "Fruits", "refresh": "Look again", "link": "All fruits…"}
         self.popup = SearchPopup(self.themes, self.find, QSize(200, 180), self.window, **words)
-        self.popup.say_what_for("Search fruits", "Search, or type a fruit")
+        self.popup.set_label("Search fruits", "Search, or type a fruit")
         self.chosen, self.left = [], []
         self.popup.chosen.connect(lambda row: self.chosen.append(row.text))
         self.popup.left.connect(self.left.append)
@@ -38,7 +38,7 @@ class Desk:
     def find(self, typed):
         self.asked.append(typed)
         rows = [fruit(each, is_current=each == self.current) for each in self.names if typed in each]
-        return [FoundRow(text="From the garden", is_heading=True), *rows]
+        return [ResultRow(text="From the garden", is_heading=True), *rows]
 
     def open(self):
         self.popup.show_over(self.under)
@@ -70,7 +70,7 @@ def test_its_parts_are_named(desk):
     field = desk.part(QLineEdit)
     assert (field.accessibleName(), field.placeholderText()) == ("Search fruits", "Search, or type a fruit")
     assert desk.popup.accessibleName() == desk.part(QListView).accessibleName() == "Fruits"
-    desk.popup.say_what_for("Search berries")
+    desk.popup.set_label("Search berries")
     assert (field.accessibleName(), field.placeholderText()) == ("Search berries", "Search berries")
 
 
@@ -167,11 +167,11 @@ def test_it_stands_over_or_under_where_there_is_more_room(desk, top, zoom):
 
 
 def test_what_a_row_says_and_looks_like():
-    rows = FoundRows()
+    rows = ResultModel()
     full = fruit("fig", under="sweet", detail="✓", icon="document", badge="problem", is_faded=True)
-    rows.show_rows([FoundRow(text="Fruits", is_heading=True), full, fruit("kiwi", tip="green", spoken="kiwi, green")])
+    rows.show_rows([ResultRow(text="Fruits", is_heading=True), full, fruit("kiwi", tip="green", spoken="kiwi, green")])
     heading, fig, kiwi = (rows.index(at) for at in range(3))
-    roles = [RowRole.UNDER, RowRole.DETAIL, RowRole.ICON, RowRole.BADGE, RowRole.FADED, RowRole.HEADING]
+    roles = [RowRole.SUBTITLE, RowRole.DETAIL, RowRole.ICON, RowRole.BADGE, RowRole.FADED, RowRole.HEADING]
     assert [fig.data(role) for role in roles] == ["sweet", "✓", "document", "problem", True, False]
     spoken, tip = Qt.ItemDataRole.AccessibleTextRole, Qt.ItemDataRole.ToolTipRole
     assert (fig.data(spoken), kiwi.data(spoken)) == ("fig, sweet", "kiwi, green")

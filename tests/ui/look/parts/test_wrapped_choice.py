@@ -5,7 +5,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QCheckBox, QLabel, QRadioButton, QVBoxLayout, QWidget
 
 from ui.look.parts.wrapped_choice import WrappedChoice
-from ui.look.style import apply_look
+from ui.look.style import apply_theme
 from ui.look.theme import ThemeSource
 
 WORDS = "||||"
@@ -15,7 +15,7 @@ WORDS = "||||"
 def page(request, qtbot, qapp):
     font, palette, themes = qapp.font(), qapp.palette(), ThemeSource()
     themes.use(themes.theme, request.param)
-    apply_look(qapp, themes)
+    apply_theme(qapp, themes)
     made = QWidget()
     QVBoxLayout(made)
     made.resize(400, 800)

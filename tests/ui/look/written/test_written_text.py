@@ -2,12 +2,12 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 
 from tests.ui.drawn_order import rows_of
-from ui.look.written.written_text import WrittenText
+from ui.look.written.written_text import LogicalOrderText
 
 
 @pytest.fixture
 def field(qtbot):
-    made = WrittenText()
+    made = LogicalOrderText()
     qtbot.addWidget(made)
     made.resize(600, 100)
     made.show()
@@ -15,7 +15,7 @@ def field(qtbot):
 
 
 def test_lines_stand_in_their_order_and_are_copied_as_they_were(field):
-    field.show_in_order("mv א ב\ncat א > ב")
+    field.set_text("mv א ב\ncat א > ב")
     assert rows_of(field) == ["mvאב", "catא>ב"]
     assert field.text == "mv א ב\ncat א > ב"
     field.selectAll()

@@ -17,9 +17,9 @@ from desktop_agent.vocabulary.conduct.modes import Mode
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.conduct.specialists import Specialist
 from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
-from desktop_agent.vocabulary.preferences import Modes, Preferences, Specialists
+from desktop_agent.vocabulary.preferences import ModePreferences, Preferences, SpecialistPreferences
 from ui.look.controls import ElidedLabel
-from ui.look.style import apply_look
+from ui.look.style import apply_theme
 from ui.look.theme import ThemeSource
 from ui.preferences.settings_dialog import SettingsDialog
 
@@ -43,14 +43,14 @@ def sideways(page):
 def test_nothing_scrolls_sideways(qtbot, qapp):
     font, palette, themes = qapp.font(), qapp.palette(), ThemeSource()
     themes.use(themes.theme, 150)
-    apply_look(qapp, themes)
-    kept = Preferences(modes=Modes(defined=(MODE,)), specialists=Specialists(defined=(SPECIALIST,)))
+    apply_theme(qapp, themes)
+    kept = Preferences(modes=ModePreferences(defined=(MODE,)), specialists=SpecialistPreferences(defined=(SPECIALIST,)))
     dialog = SettingsDialog(themes, kept)
     qtbot.addWidget(dialog)
     dialog.resize(820, 700)
-    dialog.tool_servers.show_servers(SERVERS)
+    dialog.mcp_servers.show_servers(SERVERS)
     dialog.show()
-    servers, modes, specialists = dialog.tool_servers, dialog.modes, dialog.specialists
+    servers, modes, specialists = dialog.mcp_servers, dialog.modes, dialog.specialists
 
     def settled(page):
         qtbot.wait(20)
@@ -58,19 +58,19 @@ def test_nothing_scrolls_sideways(qtbot, qapp):
         return sideways(page)
 
     try:
-        dialog.turn_to("mcp")
+        dialog.show_page("mcp")
         assert settled(servers) == 0
         for each in SERVERS:
             servers.edit(each.id)
             assert settled(servers) == 0
             servers._editor.cancelled.emit()
-        dialog.turn_to("modes")
+        dialog.show_page("modes")
         assert settled(modes) == 0
         modes.edit("careful")
         assert settled(modes) == 0
-        modes._editor._rules._edit(RULE)
+        modes._editor._rules._open_editor(RULE)
         assert settled(modes) == 0
-        dialog.turn_to("specialists")
+        dialog.show_page("specialists")
         assert settled(specialists) == 0
         specialists.edit("reviewer")
         assert settled(specialists) == 0
@@ -110,11 +110,11 @@ def long_words(qtbot, qapp):
     """The settings in a language of long words."""
     font, palette, themes, longer = qapp.font(), qapp.palette(), ThemeSource(), Longer()
     qapp.installTranslator(longer)
-    apply_look(qapp, themes)
-    kept = Preferences(modes=Modes(defined=(MODE,)), specialists=Specialists(defined=(SPECIALIST,)))
+    apply_theme(qapp, themes)
+    kept = Preferences(modes=ModePreferences(defined=(MODE,)), specialists=SpecialistPreferences(defined=(SPECIALIST,)))
     dialog = SettingsDialog(themes, kept)
     qtbot.addWidget(dialog)
-    dialog.tool_servers.show_servers(SERVERS)
+    dialog.mcp_servers.show_servers(SERVERS)
     dialog.rules.show_tools(("read_file",))
     dialog.show()
     yield dialog
@@ -133,7 +133,7 @@ def edit_a_server(dialog):
 
 
 def import_servers(dialog):
-    dialog.tool_servers.begin_import()
+    dialog.tool_servers.start_import()
 
 
 def edit_a_rule(dialog):

@@ -27,8 +27,8 @@ from desktop_agent.vocabulary.conduct.rules import (
     RuleScope,
 )
 from desktop_agent.vocabulary.messages import now
-from desktop_agent.vocabulary.preferences import MOST_MODES, Modes, Preferences
-from ui.bridge.conduct.known_tools import KnownTool, ToolGroup
+from desktop_agent.vocabulary.preferences import MAX_MODES, ModePreferences, Preferences
+from ui.bridge.conduct.known_tools import AvailableTool, ToolGroup
 from ui.look.theme import ThemeSource
 from ui.preferences.modes.rule_editor import EFFECTS, RuleEditor
 from ui.preferences.settings_dialog import SettingsDialog
@@ -36,22 +36,26 @@ from ui.preferences.settings_dialog import SettingsDialog
 NO_NETWORK = Rule(id="n", effect=RuleEffect.DENY, tool="fetch_page", scope=RuleScope.ALWAYS, origin="a mode")
 CAREFUL = Mode(name="careful", title="Careful", mutating="deny", addendum="Look twice.", rules=(NO_NETWORK,))
 BUILT_IN = ToolGroup(
-    "", (KnownTool("read_file", "Reads", False, "read_file"), KnownTool("run_command", "Runs", True, "run_command"))
+    "",
+    (
+        AvailableTool("read_file", "Reads", False, "read_file"),
+        AvailableTool("run_command", "Runs", True, "run_command"),
+    ),
 )
 SERVED = ToolGroup(
-    "Tickets", (KnownTool("t__find", "Finds", False, "t__find @ 0f"), KnownTool("t__close", "Closes", True, ""))
+    "Tickets", (AvailableTool("t__find", "Finds", False, "t__find @ 0f"), AvailableTool("t__close", "Closes", True, ""))
 )
 
 
 class Driver:
     def __init__(self, qtbot, *modes):
         self.bot = qtbot
-        self.dialog = SettingsDialog(ThemeSource(), Preferences(modes=Modes(defined=modes)))
+        self.dialog = SettingsDialog(ThemeSource(), Preferences(modes=ModePreferences(defined=modes)))
         qtbot.addWidget(self.dialog)
         self.said = []
         self.dialog.preferences_changed.connect(lambda each: self.said.append(each.modes.defined))
         self.dialog.modes.show_tools((BUILT_IN, SERVED))
-        self.dialog.turn_to("modes")
+        self.dialog.show_page("modes")
         self.dialog.show()
 
     def part(self, kind, name):
@@ -288,9 +292,9 @@ def test_escape_leaves_everything_as_it_was(driver):
 
 
 def test_there_is_an_end_of_them(qtbot):
-    driver = Driver(qtbot, *(Mode(name=f"m{number}", title=f"M{number}") for number in range(MOST_MODES)))
+    driver = Driver(qtbot, *(Mode(name=f"m{number}", title=f"M{number}") for number in range(MAX_MODES)))
     assert not driver.part(QPushButton, "Add mode…").isEnabled()
-    assert f"There can be {MOST_MODES} modes. Remove one first." in driver.words
+    assert f"There can be {MAX_MODES} modes. Remove one first." in driver.words
     driver.click("Copy Plan")
     assert driver.part(QLineEdit, "Name") is None
     driver.click("Remove M0")

@@ -14,7 +14,7 @@ from desktop_agent.vocabulary.conduct.audit import AuditEntry
 from tests.ui.drawn_order import from_left, rows_of
 from ui.look.rows import RowRole
 from ui.look.theme import ThemeSource
-from ui.preferences.rules.decisions_form import DecisionsForm
+from ui.preferences.rules.decisions_form import AuditLogForm
 
 ENTRY = AuditEntry(
     "c",
@@ -32,7 +32,7 @@ ENTRY = AuditEntry(
 
 @pytest.fixture
 def form(qtbot):
-    made = DecisionsForm(ThemeSource())
+    made = AuditLogForm(ThemeSource())
     qtbot.addWidget(made)
     made.show()
     return made
@@ -40,7 +40,7 @@ def form(qtbot):
 
 def rows(form):
     items = form.findChild(QListWidget)
-    return [(items.item(at).text(), items.item(at).data(RowRole.UNDER)) for at in range(items.count())]
+    return [(items.item(at).text(), items.item(at).data(RowRole.SUBTITLE)) for at in range(items.count())]
 
 
 def button(form, name):
@@ -118,7 +118,7 @@ def test_without_calls_there_is_nothing_to_export(form):
 
 def test_a_theme_that_changes_after_it_is_gone_finds_nothing_of_it(qtbot):
     themes = ThemeSource()
-    form = DecisionsForm(themes)
+    form = AuditLogForm(themes)
     shiboken6.delete(form)
     with qtbot.captureExceptions() as failures:
         themes.changed.emit()

@@ -7,12 +7,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontInfo
 from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QPushButton
 
-from desktop_agent.permissions.rule_words import in_words
+from desktop_agent.permissions.rule_words import describe_rule
 from desktop_agent.permissions.shell.bundles import BUNDLES
 from desktop_agent.vocabulary.conduct.modes import Mode
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.errors import Sentence
-from ui.bridge.calls.rules import ShownRule
+from ui.bridge.calls.rules import RuleSummary
 from ui.look.theme import ThemeSource
 from ui.preferences.modes.mode_card import ModeCard
 from ui.preferences.rules import rules_form
@@ -33,7 +33,7 @@ def rule(id_="1", **changes):
         "last_used_at": None,
         "expires_at": None,
     }
-    return ShownRule(**{**values, **changes})
+    return RuleSummary(**{**values, **changes})
 
 
 class Driver:
@@ -79,7 +79,7 @@ def test_each_rule_says_what_where_who_and_when(driver):
 
 @pytest.mark.parametrize("width", [340, 900])
 def test_every_command_of_a_rule_is_shown_and_none_is_cut(driver, width):
-    words = [in_words(Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=each)) for each in BUNDLES]
+    words = [describe_rule(Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=each)) for each in BUNDLES]
     driver.form.resize(width, 900)
     driver.form.show_rules([rule(str(at), words=each) for at, each in enumerate(words)])
 
@@ -107,9 +107,9 @@ def test_without_rules_it_says_how_to_make_one(driver):
 
 
 def test_of_thousands_of_rules_a_bounded_number_is_shown(driver):
-    driver.form.show_rules([rule(str(number)) for number in range(rules_form.MOST_CARDS + 7)])
+    driver.form.show_rules([rule(str(number)) for number in range(rules_form.MAX_CARDS + 7)])
 
-    assert len(driver.buttons("Revoke the rule")) == rules_form.MOST_CARDS
+    assert len(driver.buttons("Revoke the rule")) == rules_form.MAX_CARDS
     assert "And 7 older rules" in driver.words
 
 
@@ -143,7 +143,7 @@ def test_a_call_is_judged(driver):
     driver.bot.mouseClick(driver.buttons("Check")[0], Qt.MouseButton.LeftButton)
 
     assert driver.wanted == [("write_file", {"path": "a.txt"})]
-    driver.form.show_judgement(Sentence("You would be asked: {why}", {"why": Sentence("A rule.")}))
+    driver.form.show_verdict(Sentence("You would be asked: {why}", {"why": Sentence("A rule.")}))
     assert "You would be asked: A rule." in driver.words
 
 

@@ -19,9 +19,9 @@ from desktop_agent.vocabulary.conduct.limits import Limits
 from desktop_agent.vocabulary.conduct.specialists import Specialist
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.preferences import Preferences, Specialists
+from desktop_agent.vocabulary.preferences import Preferences, SpecialistPreferences
 from desktop_agent.vocabulary.requests import ModelInfo
-from ui.bridge.conduct.known_tools import KnownTool, ToolGroup
+from ui.bridge.conduct.known_tools import AvailableTool, ToolGroup
 from ui.bridge.servers import ModelGroup
 from ui.look.theme import ThemeSource
 from ui.preferences.settings_dialog import SettingsDialog
@@ -36,9 +36,13 @@ REVIEWER = Specialist(
     share=0.333,
 )
 BUILT_IN = ToolGroup(
-    "", (KnownTool("read_file", "Reads", False, "read_file"), KnownTool("write_file", "Writes", True, "write_file"))
+    "",
+    (
+        AvailableTool("read_file", "Reads", False, "read_file"),
+        AvailableTool("write_file", "Writes", True, "write_file"),
+    ),
 )
-SERVED = ToolGroup("Tickets", (KnownTool("t__find", "Finds", False, ""),))
+SERVED = ToolGroup("Tickets", (AvailableTool("t__find", "Finds", False, ""),))
 STUDIO = ModelGroup(
     Endpoint(id="s", title="Studio", base_url="http://127.0.0.1:9/v1"), (ModelInfo("large"), ModelInfo("small"))
 )
@@ -48,13 +52,13 @@ SILENT = ModelGroup(Endpoint(id="q", title="Quiet", base_url="http://127.0.0.1:8
 class Driver:
     def __init__(self, qtbot):
         self.bot = qtbot
-        self.dialog = SettingsDialog(ThemeSource(), Preferences(specialists=Specialists(defined=(REVIEWER,))))
+        self.dialog = SettingsDialog(ThemeSource(), Preferences(specialists=SpecialistPreferences(defined=(REVIEWER,))))
         qtbot.addWidget(self.dialog)
         self.said = []
         self.dialog.preferences_changed.connect(lambda each: self.said.append(each.specialists.defined))
         self.dialog.specialists.show_tools((BUILT_IN, SERVED))
         self.dialog.specialists.show_models([STUDIO, SILENT])
-        self.dialog.turn_to("specialists")
+        self.dialog.show_page("specialists")
         self.dialog.show()
 
     def part(self, kind, name):
@@ -173,7 +177,7 @@ def test_tools_that_are_not_known_now_stay_and_are_marked(driver):
 
 
 def test_of_many_tools_one_is_looked_for(driver):
-    many = ToolGroup("Many", tuple(KnownTool(f"m__{number}", "", False, "") for number in range(30)))
+    many = ToolGroup("Many", tuple(AvailableTool(f"m__{number}", "", False, "") for number in range(30)))
     driver.dialog.specialists.show_tools((BUILT_IN, many))
     driver.click("Add specialist…")
     driver.type("Find a tool", "WRITE")

@@ -4,12 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ui.preferences.tool_servers.editing.argument_words import as_lines, from_lines, secret_looking, taken_apart
+from ui.preferences.tool_servers.editing.argument_words import (
+    find_secret,
+    format_arguments,
+    parse_arguments,
+    split_command_line,
+)
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), max_size=4).map(tuple))
 def test_what_is_written_is_read_again(arguments):
-    assert from_lines(as_lines(arguments)) == arguments
+    assert parse_arguments(format_arguments(arguments)) == arguments
 
 
 @pytest.mark.parametrize(
@@ -23,12 +28,12 @@ def test_what_is_written_is_read_again(arguments):
     ],
 )
 def test_what_people_write(written, read):
-    assert from_lines(written) == read
+    assert parse_arguments(written) == read
 
 
 def test_a_shell_line_is_taken_apart():
-    assert taken_apart("npx -y 'a b' \"c\"") == ("npx", "-y", "a b", "c")
-    assert taken_apart("npx 'open") == ()
+    assert split_command_line("npx -y 'a b' \"c\"") == ("npx", "-y", "a b", "c")
+    assert split_command_line("npx 'open") == ()
 
 
 @pytest.mark.parametrize(
@@ -46,4 +51,4 @@ def test_a_shell_line_is_taken_apart():
     ],
 )
 def test_what_seems_to_be_a_secret_is_named_and_never_shown(arguments, shown):
-    assert secret_looking(arguments) == shown
+    assert find_secret(arguments) == shown

@@ -1,17 +1,17 @@
 """What is read of a schema: kinds, choices, what is inside of what, and where it ends."""
 
 from ui.preferences.tool_servers.offered.arguments import (
-    LONGEST_DESCRIPTION,
-    MOST_ARGUMENTS,
-    MOST_CHOICES,
-    Argument,
-    arguments_of,
+    MAX_ARGUMENTS,
+    MAX_CHOICES,
+    MAX_DESCRIPTION_LENGTH,
+    ToolArgument,
+    parse_tool_arguments,
 )
-from ui.preferences.tool_servers.words import kinds_in_words
+from ui.preferences.tool_servers.words import describe_kinds
 
 
 def read(properties, **more):
-    return arguments_of({"type": "object", "properties": properties, **more})[0]
+    return parse_tool_arguments({"type": "object", "properties": properties, **more})[0]
 
 
 def test_name_kind_need_and_words():
@@ -25,10 +25,10 @@ def test_name_kind_need_and_words():
         required=["query", 3],
     )
     assert found == (
-        Argument("query", ("string",), is_required=True, description="What to look for."),
-        Argument("most", ("integer",), default="50"),
-        Argument("state", description="Which state", choices=('"open"', '"closed"')),
-        Argument("odd"),
+        ToolArgument("query", ("string",), is_required=True, description="What to look for."),
+        ToolArgument("most", ("integer",), default="50"),
+        ToolArgument("state", description="Which state", choices=('"open"', '"closed"')),
+        ToolArgument("odd"),
     )
 
 
@@ -43,11 +43,11 @@ def test_what_is_inside_of_others_stands_behind_them():
         **{"$defs": {"Place": place}},
     )
     assert found == (
-        Argument("place", ("object", "null"), description="Where."),
-        Argument("place.city", ("string",), is_required=True),
-        Argument("stops", ("array",), ("object",)),
-        Argument("stops[].city", ("string",), is_required=True),
-        Argument("labels", ("array", "null"), ("string",), choices=('"a"', '"b"')),
+        ToolArgument("place", ("object", "null"), description="Where."),
+        ToolArgument("place.city", ("string",), is_required=True),
+        ToolArgument("stops", ("array",), ("object",)),
+        ToolArgument("stops[].city", ("string",), is_required=True),
+        ToolArgument("labels", ("array", "null"), ("string",), choices=('"a"', '"b"')),
     )
 
 
@@ -64,17 +64,17 @@ def test_references_to_nowhere_leave_it_open():
 
 
 def test_it_is_bounded():
-    many = {"enum": [f"{'x' * 200}{number}" for number in range(MOST_CHOICES + 3)], "description": "y" * 9_000}
-    found, are_all = arguments_of({"properties": {f"p{number}": many for number in range(MOST_ARGUMENTS + 5)}})
-    assert (len(found), are_all) == (MOST_ARGUMENTS, False)
-    assert (len(found[0].choices), found[0].left_out) == (MOST_CHOICES, 3)
+    many = {"enum": [f"{'x' * 200}{number}" for number in range(MAX_CHOICES + 3)], "description": "y" * 9_000}
+    found, are_all = parse_tool_arguments({"properties": {f"p{number}": many for number in range(MAX_ARGUMENTS + 5)}})
+    assert (len(found), are_all) == (MAX_ARGUMENTS, False)
+    assert (len(found[0].choices), found[0].omitted_choices) == (MAX_CHOICES, 3)
     assert len(found[0].choices[0]) < 100
-    assert len(found[0].description) == LONGEST_DESCRIPTION + 1
-    assert arguments_of({"properties": {f"p{number}": many for number in range(MOST_ARGUMENTS)}})[1] is True
-    assert arguments_of({"properties": "none"}) == ((), True)
+    assert len(found[0].description) == MAX_DESCRIPTION_LENGTH + 1
+    assert parse_tool_arguments({"properties": {f"p{number}": many for number in range(MAX_ARGUMENTS)}})[1] is True
+    assert parse_tool_arguments({"properties": "none"}) == ((), True)
 
 
 def test_kinds_in_words():
-    assert kinds_in_words(("array", "null"), ("string", "integer")) == "list (text or whole number) or nothing"
-    assert kinds_in_words(("array",)) == "list"
-    assert kinds_in_words(("surprise",)) == "anything"
+    assert describe_kinds(("array", "null"), ("string", "integer")) == "list (text or whole number) or nothing"
+    assert describe_kinds(("array",)) == "list"
+    assert describe_kinds(("surprise",)) == "anything"

@@ -7,17 +7,17 @@ from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QComboBox, QListView, QPlainTextEdit
 
-from desktop_agent.vocabulary.mcp.log import LogLine
+from desktop_agent.vocabulary.mcp.log import McpLogLine
 from ui.look.theme import ThemeSource
 from ui.preferences.tool_servers.log.log_delegate import LogDelegate
 from ui.preferences.tool_servers.log.log_pane import LogPane
-from ui.preferences.tool_servers.log.log_rows import MOST_LINES, LogRows, Shown
+from ui.preferences.tool_servers.log.log_rows import MAX_LINES, LogFilter, LogModel
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def lines(first, count, level=""):
-    return [LogLine(AT, level, f"line {number}") for number in range(first, first + count)]
+    return [McpLogLine(AT, level, f"line {number}") for number in range(first, first + count)]
 
 
 @pytest.fixture
@@ -54,11 +54,11 @@ def test_it_follows_the_end_until_somebody_reads(pane):
 
 
 def test_what_is_read_stays_though_lines_go_above_it(pane):
-    pane.show_lines(lines(0, MOST_LINES))
+    pane.show_lines(lines(0, MAX_LINES))
     view_of(pane).verticalScrollBar().setValue(500)
     reading = first_seen(pane)
-    pane.add_lines(lines(MOST_LINES, 30))
-    assert pane.rows.rowCount() == MOST_LINES
+    pane.add_lines(lines(MAX_LINES, 30))
+    assert pane.rows.rowCount() == MAX_LINES
     assert first_seen(pane) == reading
 
 
@@ -67,7 +67,7 @@ def test_a_flood_lays_out_and_paints_what_is_seen_and_no_more(pane, monkeypatch)
     size = LogDelegate.sizeHint
     monkeypatch.setattr(LogDelegate, "sizeHint", lambda *given: (measured.append(1), size(*given))[1])
     view_of(pane).setItemDelegate(LogDelegate(ThemeSource(), pane))
-    pane.show_lines(lines(0, MOST_LINES))
+    pane.show_lines(lines(0, MAX_LINES))
     data = pane.rows.data
 
     def counted(index, role=Qt.ItemDataRole.DisplayRole):
@@ -75,7 +75,7 @@ def test_a_flood_lays_out_and_paints_what_is_seen_and_no_more(pane, monkeypatch)
         return data(index, role)
 
     pane.rows.data = counted
-    long = [LogLine(AT, "info", "x" * 2_000) for _ in range(MOST_LINES)]
+    long = [McpLogLine(AT, "info", "x" * 2_000) for _ in range(MAX_LINES)]
     pane.add_lines(long)
     pane.grab()
     assert 0 < len(set(asked)) < 40
@@ -86,32 +86,32 @@ def test_a_flood_lays_out_and_paints_what_is_seen_and_no_more(pane, monkeypatch)
 @pytest.mark.parametrize(
     ("shown", "levels"),
     [
-        (Shown.ALL, ["", "debug", "info", "notice", "warning", "error", "emergency", "odd"]),
-        (Shown.INFO, ["info", "notice", "warning", "error", "emergency", "odd"]),
-        (Shown.WARNINGS, ["warning", "error", "emergency"]),
-        (Shown.ERRORS, ["error", "emergency"]),
-        (Shown.WRITTEN, [""]),
+        (LogFilter.ALL, ["", "debug", "info", "notice", "warning", "error", "emergency", "odd"]),
+        (LogFilter.INFO, ["info", "notice", "warning", "error", "emergency", "odd"]),
+        (LogFilter.WARNINGS, ["warning", "error", "emergency"]),
+        (LogFilter.ERRORS, ["error", "emergency"]),
+        (LogFilter.WRITTEN, [""]),
     ],
 )
 def test_levels(shown, levels):
-    rows = LogRows()
-    rows.filter_by(shown)
+    rows = LogModel()
+    rows.set_filter(shown)
     all_levels = ("", "debug", "info", "notice", "warning", "error", "emergency", "odd")
-    rows.add([LogLine(AT, level, "x") for level in all_levels])
+    rows.add([McpLogLine(AT, level, "x") for level in all_levels])
     assert [each.level for each in rows.lines()] == levels
 
 
 def test_it_is_bounded_whatever_is_shown(qtmodeltester):
-    rows = LogRows()
-    rows.filter_by(Shown.ERRORS)
+    rows = LogModel()
+    rows.set_filter(LogFilter.ERRORS)
     qtmodeltester.check(rows)
     for turn in range(30):
         rows.add([*lines(0, 90, "info"), *lines(turn, 1, "error")])
     assert rows.rowCount() == 11
-    rows.filter_by(Shown.ALL)
-    assert rows.rowCount() == MOST_LINES
+    rows.set_filter(LogFilter.ALL)
+    assert rows.rowCount() == MAX_LINES
     rows.add(lines(0, 5_000))
-    assert rows.rowCount() == MOST_LINES
+    assert rows.rowCount() == MAX_LINES
     assert rows.lines()[-1].text == "line 4999"
 
 

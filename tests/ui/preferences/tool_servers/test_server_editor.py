@@ -8,7 +8,7 @@ from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.mcp.servers import CLIENT_SECRET, HttpConnection, McpServer, StdioConnection
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 from ui.look.theme import ThemeSource
-from ui.preferences.tool_servers.editing.server_editor import ServerEditor, free_id
+from ui.preferences.tool_servers.editing.server_editor import ServerEditor, unused_server_id
 
 PROGRAM = McpServer(
     id="files",
@@ -70,9 +70,9 @@ def test_a_secret_that_was_never_given_is_not_called_kept(qtbot, kind, server, n
         return next(each for each in driver.all(QLineEdit, f"Value of the {name}") if not each.text())
 
     assert value().placeholderText() == "Kept in the keyring"
-    driver.editor.show_held(frozenset(server.secret_names))
+    driver.editor.set_stored_secrets(frozenset(server.secret_names))
     assert value().placeholderText() == "Kept in the keyring"
-    driver.editor.show_held(frozenset({"OTHER"}))
+    driver.editor.set_stored_secrets(frozenset({"OTHER"}))
     assert value().placeholderText() == "Value"
     driver.click("Save")
     assert driver.said == []
@@ -216,21 +216,21 @@ def test_nothing_is_lost_when_it_cannot_be_kept(qtbot):
     assert not driver.all(QPushButton, "Save")[0].isEnabled()
     driver.bot.keyClick(driver.editor, Qt.Key.Key_Escape)
     assert driver.cancelled == []
-    driver.editor.show_failure(Sentence("The keyring is locked."))
+    driver.editor.show_error(Sentence("The keyring is locked."))
     assert "The keyring is locked." in driver.words
     driver.click("Save")
     assert len(driver.said) == 2
     assert driver.secrets() == {"TOKEN": "new"}
-    driver.editor.show_failure(Sentence("Again."))
+    driver.editor.show_error(Sentence("Again."))
     driver.bot.keyClick(driver.editor, Qt.Key.Key_Escape)
     assert driver.cancelled == [True]
 
 
 def test_ids_are_made_of_titles():
-    assert free_id("GitHub (work)", ()) == "github-work"
-    assert free_id("会议", ()) == "server"
-    assert free_id("A" * 50, {"a" * 20}) == "a" * 20 + "-2"
-    McpServer(id=free_id("x" * 50, ()), title="x", connection=WEB.connection)
+    assert unused_server_id("GitHub (work)", ()) == "github-work"
+    assert unused_server_id("会议", ()) == "server"
+    assert unused_server_id("A" * 50, {"a" * 20}) == "a" * 20 + "-2"
+    McpServer(id=unused_server_id("x" * 50, ()), title="x", connection=WEB.connection)
 
 
 def test_an_agreed_client_id_and_its_secret_are_entered_where_one_signs_in(qtbot):
@@ -246,7 +246,7 @@ def test_an_agreed_client_id_and_its_secret_are_entered_where_one_signs_in(qtbot
     made, _ = driver.said[-1]
     assert (made.connection.client_id, made.connection.headers) == ("agreed", ("X-Key",))
     assert driver.secrets() == {CLIENT_SECRET: "s3cret-value"}
-    driver.editor.show_failure(Sentence("no"))
+    driver.editor.show_error(Sentence("no"))
     sign_in.click()
     driver.click("Save")
     assert driver.said[-1][0].connection.client_id == ""
@@ -265,5 +265,5 @@ def test_a_kept_client_secret_belongs_to_one_id_at_one_address(qtbot):
     assert secret.placeholderText() == open_
     driver.write("Address", "https://a.example/mcp")
     assert secret.placeholderText() == kept
-    driver.editor.show_held(frozenset())
+    driver.editor.set_stored_secrets(frozenset())
     assert secret.placeholderText() == open_

@@ -8,13 +8,13 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QListView
 
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
-from desktop_agent.vocabulary.mcp.states import OfferedTool, ServerState
+from desktop_agent.vocabulary.mcp.states import McpServerState, McpToolInfo
 from desktop_agent.vocabulary.tool_calls import ToolClass
 from tests.ui.test_translatable import bare_texts, marked
 from ui.bridge.mcp.imports import preview_of
 from ui.look.theme import ThemeSource
 from ui.preferences.tool_servers.offered.tool_delegate import ToolDelegate
-from ui.preferences.tool_servers.tool_servers_form import ToolServersForm
+from ui.preferences.tool_servers.tool_servers_form import McpServersForm
 
 __all__ = ["marked"]
 
@@ -24,13 +24,13 @@ WEB = McpServer(id="web", title="Web", connection=HttpConnection(url="https://a.
 
 def tool(name="read", said=None, **changes):
     fields = {"tool_class": ToolClass.MUTATING, "on": True, "description": "Reads a file."} | changes
-    return OfferedTool(name=name, full_name=f"files__{name}", said=said, **fields)
+    return McpToolInfo(name=name, full_name=f"files__{name}", declared_class=said, **fields)
 
 
 class Driver:
     def __init__(self, qtbot, *servers):
         self.bot = qtbot
-        self.form = ToolServersForm(ThemeSource())
+        self.form = McpServersForm(ThemeSource())
         qtbot.addWidget(self.form)
         self.facts = []
         self.form.change_wanted.connect(self.change)
@@ -53,7 +53,7 @@ class Driver:
         self.bot.mouseClick(self.part(QPushButton, name), Qt.MouseButton.LeftButton)
 
     def show_state(self, state, server_id="files", **fields):
-        self.form.card(server_id).show_state(ServerState(server_id, state, **fields))
+        self.form.card(server_id).show_state(McpServerState(server_id, state, **fields))
 
     @property
     def words(self):
@@ -134,7 +134,7 @@ def test_what_counts_about_a_tool_is_chosen_in_words(driver):
 
 
 def test_a_tool_that_is_another_one_asks_for_a_new_choice(driver):
-    said = FILES.with_word("read", "before", ToolClass.READ_ONLY)
+    said = FILES.with_tool_class_override("read", "before", ToolClass.READ_ONLY)
     driver.form.show_servers((said, WEB))
     driver.show_state("running", tools=(tool(digest="now", is_other=True), tool("write")))
     driver.click("Show the tools of Files")
@@ -166,10 +166,10 @@ def test_one_that_is_off_is_tried_all_the_same(driver):
     driver.show_state("off")
     assert driver.part(QPushButton, "Test Files").isEnabled()
     off = {"why": Sentence("There is no program “npx”."), "remedy": Sentence("Install it.")}
-    driver.form.card("files").show_tested(ServerState("files", "off", **off))
+    driver.form.card("files").show_tested(McpServerState("files", "off", **off))
     assert "Off. It was tried: There is no program “npx”.\nInstall it." in driver.words
     assert driver.part(QListView, "Tools of Files") is None
-    driver.form.card("files").show_tested(ServerState("files", "off", tools=(tool(),)))
+    driver.form.card("files").show_tested(McpServerState("files", "off", tools=(tool(),)))
     assert "Off. It was tried, and works · 1 tool" in driver.words
     assert driver.part(QListView, "Tools of Files") is not None
 
@@ -227,7 +227,7 @@ def test_what_is_being_written_stays_when_another_server_changes(driver):
     driver.click("Edit Files")
     driver.part(QLineEdit, "Title").setText("Mine")
     driver.form.show_servers((FILES, WEB.model_copy(update={"on": False})))
-    driver.form.show_failure("web", Sentence("It is locked."))
+    driver.form.show_error("web", Sentence("It is locked."))
     assert driver.part(QLineEdit, "Title").text() == "Mine"
     assert driver.part(QPushButton, "Edit Files") is None
     assert "It is locked." in driver.words
@@ -240,7 +240,7 @@ def test_nothing_else_is_begun_while_something_is_being_written(driver):
     assert (begins.isEnabled(), begins.toolTip()) == (False, "Save or cancel what you are writing first")
     driver.form.edit("web")
     driver.form.add("address")
-    driver.form.begin_import()
+    driver.form.start_import()
     assert driver.part(QLineEdit, "Title").text() == "Mine"
     assert driver.part(QPlainTextEdit, "Servers as JSON") is None
     # What was switched on the card before is kept only now.
@@ -264,7 +264,7 @@ def test_a_switch_that_could_not_be_kept_goes_back(driver):
     switch = driver.part(QCheckBox, "Use Files")
     switch.click()
     assert driver.kept["files"] == FILES.model_copy(update={"on": False})
-    driver.form.show_failure("files", Sentence("The disk is full."))
+    driver.form.show_error("files", Sentence("The disk is full."))
     assert switch.isChecked()
 
 
@@ -280,7 +280,7 @@ def test_signing_in_waits_and_can_be_ended(driver):
     driver.form.sign_in_cancelled.connect(ended.append)
     driver.click("Cancel signing in")
     assert ended == ["web"]
-    card.sign_in.show_end("")
+    card.sign_in.show_result("")
     assert driver.part(QPushButton, "Sign in to Web") is not None
     assert driver.part(QPushButton, "Sign out of Web") is None
 
@@ -405,11 +405,11 @@ def test_every_word_is_translated(qtbot, marked):
             driver.show_state(state, server_id, tools=(tool("μ", description="ω", schema=schema),))
         assert bare_texts(driver.form) == []
     for card in (driver.form.card("files"), driver.form.card("web")):
-        card._turn_tools()
+        card._toggle_tools()
         card.tools._arguments._toggle()
         card.tools._arguments._toggle_raw()
-        card._turn_log()
-        card._ask_removal()
+        card._toggle_log()
+        card._confirm_removal()
     driver.form.add("program")
     driver.form._editor._fields._variables._add_row()
     assert bare_texts(driver.form) == []
@@ -417,7 +417,7 @@ def test_every_word_is_translated(qtbot, marked):
     driver.form.add("address")
     assert bare_texts(driver.form) == []
     driver.form._editor.cancelled.emit()
-    driver.form.begin_import()
+    driver.form.start_import()
     driver.form._import.show_preview(
         preview_of('{"mcpServers": {"α": {"command": "β", "env": {"κ": "sk-${μ}", "ν": "1"}}}}', ())
     )

@@ -10,7 +10,7 @@ from desktop_agent.vocabulary.tool_calls import AllowAlways, AllowOnce, Effect, 
 from tests.desktop_agent.agent.desk import call
 from tests.ui.bridge.in_loop import until
 from ui.bridge.calls.approvals import WaitingCall
-from ui.shell.calls.approvals import _pending
+from ui.shell.calls.approvals import _pending_approval
 
 DONE = Turn(ContentDelta("Done"))
 
@@ -109,7 +109,9 @@ def test_rules_are_offered_from_the_narrowest_to_the_widest():
     asked = WaitingCall(
         "1", "run_command", {}, ToolClass.MUTATING, execute, None, (), lambda _: None, proposals=proposals
     )
-    order = [next(rule for rule in rules if rule.id == offer.rule_id) for offer in _pending(asked, "/work").offers]
+    order = [
+        next(rule for rule in rules if rule.id == offer.rule_id) for offer in _pending_approval(asked, "/work").offers
+    ]
     assert [each.workspace is None for each in order] == [False] * 4 + [True] * 4
     narrowest_first = [patterns[2], patterns[0], several, None]
     assert [each.pattern for each in order] == narrowest_first * 2

@@ -15,15 +15,15 @@ from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.conduct.specialists import Specialist
-from desktop_agent.vocabulary.preferences import Specialists
+from desktop_agent.vocabulary.preferences import SpecialistPreferences
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import until
-from ui.approval.parts.middle import Middle
+from ui.approval.parts.middle import ShrinkingScrollArea
 from ui.approval.previews.code_view import CodeView
-from ui.bridge.calls.checkpoints import Undoing, Wish
-from ui.look.style import chosen_ground
+from ui.bridge.calls.checkpoints import CheckpointUndo, UndoRequest
+from ui.look.style import selected_background
 from ui.shell.calls import undo_dialog
-from ui.transcript.surface.places import row_in_hand
+from ui.transcript.surface.places import current_row
 
 
 def write(number, path="a.txt", text="agent"):
@@ -45,7 +45,7 @@ def folder(tmp_path):
 async def worked(screen, folder, text="change it"):
     """A prompt whose calls ran unasked."""
     screen.conversation.change(workspace=str(folder))
-    screen.conversation.conduct.set_mode("accept-edits")
+    screen.conversation.session_controls.set_mode("accept-edits")
     await screen.say(text)
 
 
@@ -232,7 +232,7 @@ def test_a_card_whose_file_was_changed_asks_first(on_screen, folder):
 def test_while_the_agent_works_it_is_stopped_first(on_screen, folder):
     async def work(screen):
         screen.conversation.change(workspace=str(folder))
-        screen.conversation.conduct.set_mode("accept-edits")
+        screen.conversation.session_controls.set_mode("accept-edits")
         screen.write("change it")
         screen.press("Send")
         await until(lambda: [each for each in items(screen, ToolCallItem) if each.state is CallState.ENDED])
@@ -283,13 +283,15 @@ def test_without_its_folder_nothing_is_undone_and_it_says_why(on_screen, folder)
 
 def test_what_a_specialist_changed_is_undone_at_its_call_also_after_a_restart(on_screen, folder, tmp_path):
     async def define(screen):
-        preferences = screen.engine.preferences.model_copy(update={"specialists": Specialists(defined=(WRITER,))})
+        preferences = screen.engine.preferences.model_copy(
+            update={"specialists": SpecialistPreferences(defined=(WRITER,))}
+        )
         await screen.engine.change_preferences(preferences)
 
     async def before(screen):
         await define(screen)
         screen.conversation.change(workspace=str(folder))
-        screen.conversation.conduct.set_mode("accept-edits")
+        screen.conversation.session_controls.set_mode("accept-edits")
         await screen.say("change it")
         assert (folder / "a.txt").read_text() == "agent"
         assert card(screen).name == "reviewer"
@@ -314,7 +316,7 @@ def test_what_cannot_be_undone_is_named(on_screen, folder):
     async def work(screen):
         screen.conversation.change(workspace=str(folder))
         screen.engine._sessions[screen.conversation.id].standing.add(Rule(effect="allow", tool="run_command"))
-        screen.conversation.conduct.set_mode("accept-edits")
+        screen.conversation.session_controls.set_mode("accept-edits")
         await screen.say("change it")
         opened = await since(screen)
         assert opened.words[-1].endswith("run_command (once): echo hello")
@@ -332,7 +334,7 @@ def test_the_menus_of_a_prompt_and_of_a_call_offer_it(on_screen, folder):
 
         def offered(item):
             point = view.surface.row_box(view.surface.rows.index_of(item.id)).center()
-            menu = view.offers.menu_about(point, view)
+            menu = view.offers.build_menu(point, view)
             words = {each.text(): each for each in menu.actions()}
             menu.deleteLater()
             return words
@@ -386,7 +388,7 @@ def test_the_command_is_about_the_prompt_at_hand(on_screen, folder):
         await screen.say("second prompt")
         page = screen.window.page
         page.transcript.surface.focused = (0, "")
-        assert row_in_hand(page.transcript.surface) == 0
+        assert current_row(page.transcript.surface) == 0
         screen.action("Undo all changes since this message…").trigger()
         opened = await until(lambda: dialog(screen))
         assert "Undo all changes since “first prompt”" in opened.words
@@ -403,7 +405,7 @@ def banner_button(screen, text):
 async def calm(screen):
     """Past the time in which a press counts as the second of a double one."""
     await undone(screen)
-    screen.window.page.undoing._pressed = (Wish(""), 0.0)
+    screen.window.page.undoing._pressed = (UndoRequest(""), 0.0)
 
 
 def notices(screen):
@@ -436,7 +438,7 @@ def test_the_second_press_of_a_double_one_does_not_take_it_back(on_screen, folde
         await worked(screen, folder)
         control(screen, card(screen), "Undo").press()
         await until(lambda: control(screen, card(screen), "Redo"))
-        screen.window.page.undoing._pressed = (Wish(card(screen).id), monotonic())
+        screen.window.page.undoing._pressed = (UndoRequest(card(screen).id), monotonic())
         control(screen, card(screen), "Redo").press()
         await undone(screen)
         assert (folder / "a.txt").read_text() == "mine"
@@ -506,14 +508,14 @@ def test_what_one_call_changed_is_redone_at_its_card_alone(on_screen, folder):
 def test_what_ends_after_another_conversation_was_opened_is_not_told_there(on_screen, folder, monkeypatch):
     async def work(screen):
         await worked(screen, folder)
-        first, undo, gate = screen.conversation, Undoing.undo, asyncio.Event()
+        first, undo, gate = screen.conversation, CheckpointUndo.undo, asyncio.Event()
 
         async def later(self, *given):
             result = await undo(self, *given)
             await gate.wait()
             return result
 
-        monkeypatch.setattr(Undoing, "undo", later)
+        monkeypatch.setattr(CheckpointUndo, "undo", later)
         control(screen, card(screen), "Undo").press()
         await until(lambda: (folder / "a.txt").read_text() == "mine")
         screen.desk.library.new()
@@ -548,7 +550,7 @@ def test_the_row_at_hand_looks_as_in_other_lists(on_screen, folder):
         # Between two cells, near the upper and the lower edge: one flat ground.
         across = area.center().x()
         found = {picture.pixelColor(across, y).name() for y in range(area.top() + 4, area.bottom() - 3)}
-        assert found == {chosen_ground(theme)}
+        assert found == {selected_background(theme)}
         text = tree.visualRect(tree.indexFromItem(tree.topLevelItem(1), 0))
         dark = QColor(theme.text).lightness()
         inks = [picture.pixelColor(x, y).lightness() for x in range(4, 60) for y in range(text.top(), text.bottom())]
@@ -619,7 +621,7 @@ def test_the_menu_of_a_call_offers_redo(on_screen, folder):
         await calm(screen)
         view = screen.window.page.transcript
         point = view.surface.row_box(view.surface.rows.index_of(card(screen).id)).center()
-        menu = view.offers.menu_about(point, view)
+        menu = view.offers.build_menu(point, view)
         words = {each.text(): each for each in menu.actions()}
         assert "Undo this call" not in words
         words["Redo this call"].trigger()
@@ -693,7 +695,7 @@ def test_the_difference_has_room_and_gives_way_before_what_stands_below(on_scree
         row = lines.blockBoundingRect(lines.firstVisibleBlock()).height()
         assert opened.height() == opened.sizeHint().height()
         await until(lambda: lines.height() >= 12 * row)
-        middle = opened.findChild(Middle)
+        middle = opened.findChild(ShrinkingScrollArea)
         # No more scrolls than the difference itself.
         await until(lambda: middle.verticalScrollBar().maximum() == 0)
 
@@ -703,7 +705,7 @@ def test_the_difference_has_room_and_gives_way_before_what_stands_below(on_scree
 def test_why_a_file_has_no_lines_is_said_in_the_language_of_the_window(on_screen, folder, monkeypatch):
     async def work(screen):
         await worked(screen, folder)
-        monkeypatch.setattr(undo_dialog, "spoken", lambda sentence: f"translated: {sentence.template}")
+        monkeypatch.setattr(undo_dialog, "translate_sentence", lambda sentence: f"translated: {sentence.template}")
         opened = await since(screen)
         lines = opened.findChild(CodeView)
         await until(lambda: lines.toPlainText().startswith("translated: “{path}” is no text"))
@@ -713,7 +715,9 @@ def test_why_a_file_has_no_lines_is_said_in_the_language_of_the_window(on_screen
 
 def test_what_a_specialist_changed_in_several_steps_is_redone_at_its_card_alone(on_screen, folder):
     async def work(screen):
-        preferences = screen.engine.preferences.model_copy(update={"specialists": Specialists(defined=(WRITER,))})
+        preferences = screen.engine.preferences.model_copy(
+            update={"specialists": SpecialistPreferences(defined=(WRITER,))}
+        )
         await screen.engine.change_preferences(preferences)
         await worked(screen, folder)
         assert len(card(screen).checkpoints) == 2

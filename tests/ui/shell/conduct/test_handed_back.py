@@ -33,7 +33,7 @@ async def write_half_an_answer(screen):
 async def change_a_waiting_message(screen, held):
     await held.begin(screen)
     await steer(screen, "one")
-    (row,) = screen.window.page.conduct.waiting.rows
+    (row,) = screen.window.page.session_controls.waiting.rows
     QTest.keyClick(row, Qt.Key.Key_Return)
     QTest.keyClicks(editor_in(screen), " more")
 
@@ -45,7 +45,7 @@ async def stop(screen):
 
 
 def questions(screen):
-    return screen.conversation.conduct._session.questions
+    return screen.conversation.session_controls._session.questions
 
 
 async def on_disk(screen, conversation_id):
@@ -126,12 +126,12 @@ def test_the_end_of_the_program_keeps_half_an_answer(on_screen):
     async def work(screen):
         await write_half_an_answer(screen)
         screen.editor.setPlainText("And this.")
-        await screen.desk._keep_draft()
+        await screen.desk._save_draft()
         assert await on_disk(screen, screen.conversation.id) == "And this.\n\nhalf an"
         # Who keeps the window open finds it there, and once.
         assert screen.editor.toPlainText() == "And this.\n\nhalf an"
         assert own(screen).toPlainText() == ""
-        await screen.desk._keep_draft()
+        await screen.desk._save_draft()
         assert await on_disk(screen, screen.conversation.id) == "And this.\n\nhalf an"
         await stop(screen)
 
@@ -142,7 +142,7 @@ def test_the_end_of_the_program_keeps_what_is_being_changed(on_screen, held):
     async def work(screen):
         await change_a_waiting_message(screen, held)
         screen.editor.setFocus()
-        await screen.desk._keep_draft()
+        await screen.desk._save_draft()
         assert await on_disk(screen, screen.conversation.id) == "one more"
         assert editor_in(screen) is None
         assert screen.editor.hasFocus()
@@ -156,7 +156,7 @@ def test_the_end_of_the_program_keeps_what_is_being_changed(on_screen, held):
 def test_a_screen_that_is_lost_costs_neither(on_screen, held):
     async def work(screen):
         await change_a_waiting_message(screen, held)
-        assert screen.desk.save_at_once()
+        assert screen.desk.save_immediately()
         assert await on_disk(screen, screen.conversation.id) == "one more"
         await held.end(screen)
 

@@ -314,7 +314,7 @@ def test_the_mode_is_chosen_in_the_dialog_and_the_calls_that_it_decides_leave_it
         button = in_dialog(dialog)
         assert button.text().strip() == "Default mode"
         # Keys are heard once the dialog has them.
-        await until(lambda: dialog.isActiveWindow() and not dialog.is_guarding)
+        await until(lambda: dialog.isActiveWindow() and not dialog.is_blocking_keys)
         QTest.keyClick(dialog, Qt.Key.Key_M, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
         menu = button.findChild(QMenu)
         assert menu.isVisible()
@@ -337,10 +337,10 @@ def test_the_mode_is_chosen_in_the_dialog_and_the_calls_that_it_decides_leave_it
 def test_a_mode_that_is_chosen_elsewhere_is_shown_in_the_dialog(on_screen, tmp_path):
     async def work(screen):
         dialog = await two_wait(screen, tmp_path)
-        screen.conversation.conduct.set_mode("accept-edits")
+        screen.conversation.session_controls.set_mode("accept-edits")
         assert in_dialog(dialog).text().strip() == "Accept edits"
         await until((tmp_path / "a.txt").exists)
-        screen.conversation.conduct.set_mode("plan")
+        screen.conversation.session_controls.set_mode("plan")
         await until(lambda: not screen.conversation.working)
         await screen.idle()
 

@@ -167,7 +167,7 @@ def test_a_question_may_be_left_unanswered(asked):
 
 def test_several_questions_come_in_order(asked):
     async def answer(screen):
-        await until(lambda: len(screen.conversation.conduct.questions) == 2)
+        await until(lambda: len(screen.conversation.session_controls.questions) == 2)
         assert "The agent asks (1 more waits)" in screen.words(card(screen))
         assert "First?" in screen.words(card(screen))
         screen.action("Answer the question").trigger()

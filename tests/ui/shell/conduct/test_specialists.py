@@ -8,7 +8,7 @@ from desktop_agent.conversation.items import CallState, ToolCallItem
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
 from desktop_agent.vocabulary.conduct.specialists import Specialist
-from desktop_agent.vocabulary.preferences import Specialists
+from desktop_agent.vocabulary.preferences import SpecialistPreferences
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import until
 from ui.approval.approval_dialog import ApprovalDialog
@@ -85,7 +85,7 @@ def test_its_steps_fold_under_its_call_while_it_works_and_its_approvals_show_the
     folder.mkdir()
 
     async def work(screen):
-        changes = {"specialists": Specialists(defined=(WRITER,))}
+        changes = {"specialists": SpecialistPreferences(defined=(WRITER,))}
         await screen.engine.change_preferences(screen.engine.preferences.model_copy(update=changes))
         screen.conversation.change(workspace=str(folder))
         screen.write("go")

@@ -16,7 +16,7 @@ from tests.ui.bridge.in_loop import until
 from tests.ui.shell.contents.told import told
 from tests.ui.transcript.test_pictures import png
 from ui.shell.contents.picture_viewer import PictureViewer
-from ui.shell.contents.saving import file_name
+from ui.shell.contents.saving import safe_file_name
 
 
 class Reader:
@@ -222,5 +222,5 @@ def test_what_cannot_be_loaded_is_said_in_its_place(on_screen, size, words):
     ],
 )
 def test_names_that_every_system_takes(words, name):
-    assert file_name(words) == name
+    assert safe_file_name(words) == name
     assert len(name.encode()) <= 255

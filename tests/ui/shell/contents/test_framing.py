@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import QPointF, QSize
 
-from ui.shell.contents.framing import LARGEST, Framing
+from ui.shell.contents.framing import MAX_ZOOM, PanZoom
 
 sizes = st.builds(QSize, st.integers(1, 9000), st.integers(1, 9000))
 views = st.builds(QSize, st.integers(100, 2000), st.integers(100, 2000))
@@ -22,9 +22,9 @@ acts = st.lists(
 
 
 def framing(size, view, ratio=1.0):
-    made = Framing()
+    made = PanZoom()
     made.show(size)
-    made.put_behind(view, ratio)
+    made.set_view(view, ratio)
     return made
 
 
@@ -52,7 +52,7 @@ def test_no_empty_room_beside_a_picture_that_is_larger_than_its_view(size, view,
             made.move_by(one)
         else:
             made.fits = True
-        assert made.zoom <= LARGEST
+        assert made.zoom <= MAX_ZOOM
         box = made.box()
         for start, length, room in ((box.left(), box.width(), view.width()), (box.top(), box.height(), view.height())):
             if length <= room:

@@ -10,10 +10,10 @@ from tests.ui.transcript.feeding import NoPictures
 from tests.ui.transcript.test_pictures import png, stored
 from ui.look.theme import ThemeSource
 from ui.shell.contents import decoding, picture_viewer
-from ui.shell.contents.decoding import Viewed, decode
+from ui.shell.contents.decoding import ViewerPicture, decode_picture
 from ui.shell.contents.picture_viewer import PictureViewer
 from ui.transcript import pictures
-from ui.transcript.pictures import HeldPicture
+from ui.transcript.pictures import InMemoryImage
 
 
 @pytest.fixture
@@ -23,13 +23,13 @@ def viewer(qtbot, tmp_path):
     made = PictureViewer(ThemeSource(), NoPictures(tmp_path), window)
     yield made
     made.close()
-    made._workshop.close()
+    made._jobs.close()
 
 
 @pytest.fixture
 def three(viewer, qtbot, tmp_path):
     colors = ("#ff0000", "#00ff00", "#0000ff")
-    shown = [Viewed(stored(tmp_path, 1000, 500, color), f"{color[1:]}.png") for color in colors]
+    shown = [ViewerPicture(stored(tmp_path, 1000, 500, color), f"{color[1:]}.png") for color in colors]
     viewer.show_pictures(shown, 0)
     viewer.resize(600, 500)
     wait(viewer, qtbot)
@@ -98,7 +98,7 @@ def test_dragging_moves_what_is_larger_than_the_view(viewer, qtbot, tmp_path):
     painter.end()
     halves.save(str(tmp_path / "halves.png"))
     data = (tmp_path / "halves.png").read_bytes()
-    viewer.show_pictures([Viewed(HeldPicture("halves", "halves.png", data), "halves.png")], 0)
+    viewer.show_pictures([ViewerPicture(InMemoryImage("halves", "halves.png", data), "halves.png")], 0)
     viewer.resize(600, 500)
     wait(viewer, qtbot)
     canvas = viewer.canvas
@@ -118,7 +118,7 @@ def test_arrow_keys_move_what_is_larger_than_the_view_and_leaf_otherwise(viewer,
     canvas = viewer.canvas
     canvas.setFocus()
     canvas.zoom_to(4.0)
-    start = canvas._framing.box().topLeft()
+    start = canvas._pan_zoom.box().topLeft()
     for key, x, y in (
         (Qt.Key.Key_Right, -1, 0),
         (Qt.Key.Key_Left, 0, 0),
@@ -126,11 +126,11 @@ def test_arrow_keys_move_what_is_larger_than_the_view_and_leaf_otherwise(viewer,
         (Qt.Key.Key_Up, 0, 0),
     ):
         QTest.keyClick(canvas, key)
-        moved = canvas._framing.box().topLeft() - start
+        moved = canvas._pan_zoom.box().topLeft() - start
         assert ((moved.x() > 0) - (moved.x() < 0), (moved.y() > 0) - (moved.y() < 0)) == (x, y)
     assert viewer.current is three[0]
     QTest.keyClick(canvas, Qt.Key.Key_Right, Qt.KeyboardModifier.ControlModifier)
-    assert canvas._framing.box().topLeft() == start
+    assert canvas._pan_zoom.box().topLeft() == start
     press(viewer, Qt.Key.Key_0)
     QTest.keyClick(canvas, Qt.Key.Key_Right)
     assert viewer.current is three[1]
@@ -176,7 +176,7 @@ def test_every_part_has_a_name(viewer, three):
 
 
 def test_a_single_one_has_no_others(viewer, qtbot, tmp_path):
-    viewer.show_pictures([Viewed(stored(tmp_path, 40, 20), "a.png")], 0)
+    viewer.show_pictures([ViewerPicture(stored(tmp_path, 40, 20), "a.png")], 0)
     wait(viewer, qtbot)
     assert not [
         each for each in viewer.findChildren(QAbstractButton) if "Next" in each.accessibleName() and each.isVisible()
@@ -185,9 +185,9 @@ def test_a_single_one_has_no_others(viewer, qtbot, tmp_path):
 
 
 def test_a_large_one_is_shown_smaller_and_says_so(viewer, qtbot, monkeypatch):
-    monkeypatch.setattr(decoding, "MOST_SHOWN", 100_000)
-    big = HeldPicture("big", "big.png", png(1000, 1000))
-    viewer.show_pictures([Viewed(big, "big.png")], 0)
+    monkeypatch.setattr(decoding, "MAX_SHOWN_PIXELS", 100_000)
+    big = InMemoryImage("big", "big.png", png(1000, 1000))
+    viewer.show_pictures([ViewerPicture(big, "big.png")], 0)
     wait(viewer, qtbot)
     assert viewer.canvas.image.width() * viewer.canvas.image.height() <= 101_000
     assert "has 1 megapixels" in viewer._note.text()
@@ -199,13 +199,13 @@ def test_a_large_one_is_shown_smaller_and_says_so(viewer, qtbot, monkeypatch):
 def test_what_cannot_be_shown_says_why(viewer, qtbot, tmp_path, monkeypatch, how):
     source = stored(tmp_path, 1000, 1000)
     if how == "huge":
-        monkeypatch.setattr(pictures, "MOST_PIXELS", 10_000)
-        monkeypatch.setattr(picture_viewer, "MOST_PIXELS", 10_000)
+        monkeypatch.setattr(pictures, "MAX_PIXELS", 10_000)
+        monkeypatch.setattr(picture_viewer, "MAX_PIXELS", 10_000)
     elif how == "damaged":
         (tmp_path / source.digest).write_bytes(b"nonsense")
     else:
         (tmp_path / source.digest).unlink()
-    viewer.show_pictures([Viewed(source, "a.png")], 0)
+    viewer.show_pictures([ViewerPicture(source, "a.png")], 0)
     qtbot.waitUntil(lambda: viewer.canvas.words not in ("", "Loading…"))
     assert ("megapixels" if how == "huge" else "cannot be read") in viewer.canvas.words
     copy = next(each for each in viewer.findChildren(QAbstractButton) if each.accessibleName() == "Copy picture")
@@ -214,7 +214,7 @@ def test_what_cannot_be_shown_says_why(viewer, qtbot, tmp_path, monkeypatch, how
 
 def test_who_leafs_quickly_sees_the_last_one_and_pays_for_few(viewer, three, qtbot, monkeypatch):
     decoded = []
-    monkeypatch.setattr(picture_viewer, "decode", lambda where: decoded.append(where) or decode(where))
+    monkeypatch.setattr(picture_viewer, "decode_picture", lambda where: decoded.append(where) or decode_picture(where))
     for _ in range(30):
         viewer.step(1)
         viewer.step(-1)
@@ -231,7 +231,7 @@ def test_halves_are_what_they_are_halves_of():
     painter = QPainter(image)
     painter.fillRect(0, 512, 2048, 512, QColor("#ffffff"))
     painter.end()
-    half = decoding._halved(image)
+    half = decoding._halve(image)
     assert (half.width(), half.height()) == (1024, 512)
     for y, color in (
         (0, "#336699"),
@@ -247,7 +247,7 @@ def test_halves_are_what_they_are_halves_of():
 def test_hidden_characters_of_a_name_are_told(viewer, qtbot, monkeypatch):
     told = []
     monkeypatch.setattr(picture_viewer, "announce", lambda _, words: told.append(words))
-    viewer.show_pictures([Viewed(HeldPicture("x", "a", png(4, 2)), "a\u202egnp.exe")], 0)
+    viewer.show_pictures([ViewerPicture(InMemoryImage("x", "a", png(4, 2)), "a\u202egnp.exe")], 0)
     wait(viewer, qtbot)
     assert told == ["a⟨U+202E⟩gnp.exe, 1 of 1, 4 × 2 pixels"]
 

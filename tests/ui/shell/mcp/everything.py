@@ -6,7 +6,7 @@ from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
-from desktop_agent.vocabulary.preferences import Mcp
+from desktop_agent.vocabulary.preferences import McpPreferences
 from tests.desktop_agent.tools.mcp.reference_servers import node_server
 from tests.ui.bridge.in_loop import until
 
@@ -22,7 +22,9 @@ async def turn_on(screen):
     """Set it up; its tools run unasked."""
     command, *args = node_server("everything", "stdio")
     server = McpServer(id="every", title=TITLE, connection=StdioConnection(command=command, args=tuple(args)))
-    await screen.engine.change_preferences(screen.engine.preferences.model_copy(update={"mcp": Mcp(servers=(server,))}))
+    await screen.engine.change_preferences(
+        screen.engine.preferences.model_copy(update={"mcp": McpPreferences(servers=(server,))})
+    )
     session = screen.engine._sessions[screen.conversation.id]
     for tool in ("trigger-elicitation-request", "trigger-sampling-request"):
         session.standing.add(Rule(effect=RuleEffect.ALLOW, tool=f"every__{tool}", scope=RuleScope.CONVERSATION))

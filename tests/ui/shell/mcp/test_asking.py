@@ -95,7 +95,7 @@ def test_stop_takes_the_question_away(on_screen):
         click(stop)
         await until(lambda: not shown.isVisible())
         await until(lambda: not screen.conversation.working)
-        assert screen.desk._servers_at_work._asking.waiting == ()
+        assert screen.desk._mcp._asking.waiting == ()
         await screen.engine._sessions[screen.conversation.id].wait_idle()
 
     on_screen(work, calls("trigger-elicitation-request"))
@@ -210,7 +210,7 @@ def test_a_window_that_closes_answers_with_cancel(on_screen):
 
         asking = asyncio.create_task(ask())
         await until(lambda: screen.find(QDialog, "An MCP server asks"))
-        screen.desk._servers_at_work.close()
+        screen.desk._mcp.close()
         await asking
 
     on_screen(work)

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QDialog, QFrame, QLineEdit, QPushButton, QToolButt
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
-from desktop_agent.vocabulary.preferences import Mcp
+from desktop_agent.vocabulary.preferences import McpPreferences
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from desktop_agent.vocabulary.tool_calls import UntrustedSource
 from tests.desktop_agent.tools.mcp.stage import own_server
@@ -88,7 +88,7 @@ def test_a_resource_goes_with_the_message_as_a_block_of_its_own_and_marks_the_co
         assert chips(screen) == ["Attached resource: features.md"]
         detail = screen.window.page.composer.attachments.chips[0].detail
         assert "KB · from Everything" in detail
-        assert session(screen).standing.taint.outsiders == ()
+        assert session(screen).standing.untrusted_content.outsiders == ()
         await screen.say("What can it do?")
         first, second = prompt(screen).blocks
         assert first == Text(text="What can it do?")
@@ -96,7 +96,7 @@ def test_a_resource_goes_with_the_message_as_a_block_of_its_own_and_marks_the_co
         whose = "[“features.md”, demo://resource/static/document/features.md, from the server “Everything”, up to "
         assert head.startswith(whose)
         assert body.startswith("# ")
-        assert session(screen).standing.taint.outsiders == (SERVER,)
+        assert session(screen).standing.untrusted_content.outsiders == (SERVER,)
         assert chips(screen) == []
 
     on_screen(work, OK)
@@ -112,7 +112,7 @@ def test_a_chip_that_is_taken_off_goes_nowhere(on_screen):
         QTest.keyClick(chip, Qt.Key.Key_Delete)
         await screen.say("Hello")
         assert prompt(screen).blocks == (Text(text="Hello"),)
-        assert session(screen).standing.taint.outsiders == ()
+        assert session(screen).standing.untrusted_content.outsiders == ()
 
     on_screen(work, OK)
 
@@ -132,7 +132,7 @@ def test_a_slash_opens_prompts_and_the_text_can_be_edited_before_it_is_sent(on_s
         await screen.idle()
         await screen.say("")
         assert prompt(screen).text == f"{written} Shortly."
-        assert session(screen).standing.taint.outsiders == (SERVER,)
+        assert session(screen).standing.untrusted_content.outsiders == (SERVER,)
 
     on_screen(work, OK)
 
@@ -145,7 +145,7 @@ def test_a_draft_that_was_replaced_marks_nothing(on_screen):
         await until(screen.editor.toPlainText)
         screen.window.page.composer.set_draft("")
         await screen.say("Mine alone")
-        assert session(screen).standing.taint.outsiders == ()
+        assert session(screen).standing.untrusted_content.outsiders == ()
 
     on_screen(work, OK)
 
@@ -224,7 +224,7 @@ def test_chips_and_whose_they_are_come_back_after_a_restart(on_screen, tmp_path)
         assert screen.editor.toPlainText() == "About this:"
         await screen.say(" go")
         assert [type(each) for each in prompt(screen).blocks] == [Text, Text]
-        assert session(screen).standing.taint.outsiders == (SERVER,)
+        assert session(screen).standing.untrusted_content.outsiders == (SERVER,)
 
     on_screen(write, folder=tmp_path / "kept")
     on_screen(send, OK, folder=tmp_path / "kept")
@@ -235,7 +235,7 @@ def test_a_server_that_does_not_start_says_why(on_screen, way):
     async def work(screen):
         broken = McpServer(id="gone", title="Gone", connection=StdioConnection(command="/nowhere/at-all"))
         await screen.engine.change_preferences(
-            screen.engine.preferences.model_copy(update={"mcp": Mcp(servers=(broken,))})
+            screen.engine.preferences.model_copy(update={"mcp": McpPreferences(servers=(broken,))})
         )
         if way == "banner":
             await screen.engine.mcp.ready(None, PATIENCE)
@@ -257,7 +257,7 @@ def test_an_open_list_follows_a_server_that_offers_something_else_now(on_screen)
     async def work(screen):
         command, *args = own_server("renews")
         server = McpServer(id="own", title="Own", connection=StdioConnection(command=command, args=tuple(args)))
-        preferences = screen.engine.preferences.model_copy(update={"mcp": Mcp(servers=(server,))})
+        preferences = screen.engine.preferences.model_copy(update={"mcp": McpPreferences(servers=(server,))})
         await screen.engine.change_preferences(preferences)
         screen.press("Insert from a server")
         await offered(screen, "first")

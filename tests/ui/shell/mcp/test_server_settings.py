@@ -8,7 +8,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QListView, QPlainTextEdit, QPushButton
 
-from desktop_agent.tools.mcp.sign_in.record import Record
+from desktop_agent.tools.mcp.sign_in.record import OAuthRecord
 from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
 from desktop_agent.vocabulary.tool_calls import ToolClass
 from tests.desktop_agent.tools.mcp.sign_in.site import site
@@ -232,8 +232,8 @@ def test_a_sign_in_that_is_kept_can_be_ended_before_the_server_was_started(on_sc
     async def work(screen):
         connection = HttpConnection(url="http://127.0.0.1:9/mcp", sign_in=True)
         server = McpServer(id="web", title="Web", connection=connection)
-        record = Record(url=connection.url, tokens={"access_token": "t0ken"}, client={"client_id": "c"})
-        kept[server.sign_in_name] = record.model_dump_json()
+        record = OAuthRecord(url=connection.url, tokens={"access_token": "t0ken"}, client={"client_id": "c"})
+        kept[server.sign_in_keyring_name] = record.model_dump_json()
         await screen.desk.tool_servers.imports.keep((server,))
         page = Page(screen)
         await page.wait_for(QPushButton, "Sign out of Web")

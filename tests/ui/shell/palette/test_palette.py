@@ -12,9 +12,9 @@ from tests.ui.bridge.in_loop import until
 from ui.look.rows import RowRole
 from ui.preferences.settings_dialog import SettingsDialog
 from ui.shell.help.help_dialog import HelpDialog
-from ui.shell.palette.matching import TypedWords
+from ui.shell.palette.matching import FuzzyMatcher
 from ui.shell.palette.palette import CommandPalette
-from ui.shell.palette.rows import MOST, CommandRow, Group, rows_for
+from ui.shell.palette.rows import MAX_GROUP_ROWS, CommandGroup, CommandRow, matching_rows
 
 
 @pytest.mark.parametrize(
@@ -27,17 +27,17 @@ from ui.shell.palette.rows import MOST, CommandRow, Group, rows_for
     ],
 )
 def test_what_fits_better_ranks_higher(better, worse, typed):
-    words = TypedWords(typed)
+    words = FuzzyMatcher(typed)
     first, second = words.rank(better), words.rank(worse)
     assert first is not None
     assert second is None or first < second
 
 
 def test_every_word_must_fit_and_case_does_not_count():
-    assert TypedWords("CONV new").rank("New conversation") is not None
-    assert TypedWords("new x").rank("New conversation") is None
-    assert TypedWords("straße").rank("Die STRASSE") is not None
-    assert TypedWords("  ").is_empty
+    assert FuzzyMatcher("CONV new").rank("New conversation") is not None
+    assert FuzzyMatcher("new x").rank("New conversation") is None
+    assert FuzzyMatcher("straße").rank("Die STRASSE") is not None
+    assert FuzzyMatcher("  ").is_empty
 
 
 def rows(*names):
@@ -45,27 +45,30 @@ def rows(*names):
 
 
 def test_the_group_with_the_best_row_stands_first():
-    groups = [Group("Commands", rows("Choose model")), Group("Conversations", rows("Model trains", "Tides"))]
-    assert [row.text for row in rows_for("model", groups)] == [
+    groups = [
+        CommandGroup("Commands", rows("Choose model")),
+        CommandGroup("Conversations", rows("Model trains", "Tides")),
+    ]
+    assert [row.text for row in matching_rows("model", groups)] == [
         "Conversations",
         "Model trains",
         "Commands",
         "Choose model",
     ]
-    everything = [row.text for row in rows_for("", groups)]
+    everything = [row.text for row in matching_rows("", groups)]
     assert everything == ["Commands", "Choose model", "Conversations", "Model trains", "Tides"]
-    (nothing,) = rows_for("zzz", groups)
+    (nothing,) = matching_rows("zzz", groups)
     assert not nothing.is_choosable
-    assert rows_for("zzz", groups, rows("Help")) == [nothing, *rows("Help")]
-    assert len(rows_for("a", [Group("Many", rows(*["a"] * 500))])) == MOST + 1
+    assert matching_rows("zzz", groups, rows("Help")) == [nothing, *rows("Help")]
+    assert len(matching_rows("a", [CommandGroup("Many", rows(*["a"] * 500))])) == MAX_GROUP_ROWS + 1
 
 
 def test_other_words_for_the_same_count_whole_or_by_their_beginning_only():
-    words = TypedWords("dark")
+    words = FuzzyMatcher("dark")
     assert words.rank("Theme", "light dark") is not None
-    assert TypedWords("da").rank("Theme", "light dark") is not None
-    assert TypedWords("ldk").rank("Theme", "light dark") is None
-    assert TypedWords("theme dark").rank("Theme", "light dark") is not None
+    assert FuzzyMatcher("da").rank("Theme", "light dark") is not None
+    assert FuzzyMatcher("ldk").rank("Theme", "light dark") is None
+    assert FuzzyMatcher("theme dark").rank("Theme", "light dark") is not None
     assert words.rank("Dark theme") < words.rank("Theme", "dark")
 
 

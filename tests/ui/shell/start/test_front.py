@@ -11,23 +11,23 @@ from shiboken6 import isValid
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.errors import AgentError
-from desktop_agent.vocabulary.preferences import Appearance, Chat, Preferences
+from desktop_agent.vocabulary.preferences import AppearancePreferences, ChatPreferences, Preferences
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import in_loop, until
 from tests.ui.shell.conftest import no_pause
 from tests.ui.shell.screen import Screen, on_screen
-from ui.__main__ import _loaded
+from ui.__main__ import _load
 from ui.look.theme import DARK, LIGHT, ThemeSource
-from ui.shell.start.first_loop import run_first
-from ui.shell.start.front import Front
-from ui.shell.start.saying_why import say_why
+from ui.shell.start.first_loop import run_until_painted
+from ui.shell.start.front import StartupWindow
+from ui.shell.start.saying_why import show_startup_error
 
 __all__ = ["in_loop", "no_pause", "on_screen"]
 
 
 @pytest.fixture
 def front(qapp, tmp_path):
-    made = Front(qapp, ThemeSource(), tmp_path)
+    made = StartupWindow(qapp, ThemeSource(), tmp_path)
     yield made
     if isValid(made.window):
         made.leave()
@@ -53,7 +53,7 @@ class Impatient(Screen):
 
 
 def test_one_can_write_when_the_first_loop_ends(front):
-    run_first(front)
+    run_until_painted(front)
     editor = front.window.frame.composer.editor
     assert front.window.isVisible()
     assert editor.hasFocus()
@@ -123,21 +123,21 @@ def test_what_was_written_and_sent_before_it_was_closed_early_is_there_next_time
 
 def test_an_early_end_needs_nothing_more_where_nothing_was_written(front):
     front.show()
-    assert not front.can_leave
+    assert not front.can_close
     front.end()
-    assert front.can_leave
+    assert front.can_close
     editor = front.window.frame.composer.editor
     QTest.keyClicks(editor, "Hello")
-    assert not front.can_leave
+    assert not front.can_close
     QTest.keyClick(editor, Qt.Key.Key_Return)
     assert editor.toPlainText() == ""
-    assert not front.can_leave
+    assert not front.can_close
 
 
 def test_keys_work_before_there_is_anything_behind_them(front):
-    run_first(front)
+    run_until_painted(front)
     QTest.keyClick(front.window, Qt.Key.Key_N, Qt.KeyboardModifier.ControlModifier)
-    assert front.window.wants_new
+    assert front.window.new_was_requested
     assert not front.is_ended
     QTest.keyClick(front.window, Qt.Key.Key_Q, Qt.KeyboardModifier.ControlModifier)
     assert front.is_ended
@@ -157,11 +157,13 @@ def test_early_keys_are_not_ambiguous_later(on_screen):
 def test_enter_makes_a_new_line_from_the_first_moment_on_where_it_did_last_time(on_screen, qapp, tmp_path, front):
     async def work(screen):
         preferences = screen.engine.preferences
-        await screen.engine.change_preferences(preferences.model_copy(update={"chat": Chat(enter_sends=False)}))
+        await screen.engine.change_preferences(
+            preferences.model_copy(update={"chat": ChatPreferences(enter_sends=False)})
+        )
 
     assert front.window.frame.composer.editor.enter_sends
     on_screen(work, folder=tmp_path)
-    again = Front(qapp, ThemeSource(), tmp_path)
+    again = StartupWindow(qapp, ThemeSource(), tmp_path)
     try:
         assert not again.window.frame.composer.editor.enter_sends
     finally:
@@ -182,7 +184,7 @@ def test_why_it_cannot_go_on_is_said_and_what_was_sent_is_handed_back(front, in_
         editor = front.window.frame.composer.editor
         QTest.keyClicks(editor, "Hello")
         QTest.keyClick(editor, Qt.Key.Key_Return)
-        saying = asyncio.create_task(say_why(front, AgentError("It is broken.", "Repair it.")))
+        saying = asyncio.create_task(show_startup_error(front, AgentError("It is broken.", "Repair it.")))
         await asyncio.sleep(0)
         words = [each.text() for each in front.window.findChildren(QLabel) if each.isVisible()]
         assert {"It is broken.", "Repair it."} <= set(words)
@@ -198,11 +200,11 @@ def test_why_it_cannot_go_on_is_said_and_what_was_sent_is_handed_back(front, in_
 
 
 def test_a_part_that_is_missing_is_said_in_the_window(front, in_loop, monkeypatch, capsys):
-    monkeypatch.setattr("ui.__main__.BEHIND", ("no_such_room_behind",))
+    monkeypatch.setattr("ui.__main__.BACKGROUND_IMPORTS", ("no_such_room_behind",))
 
     async def work():
         front.show()
-        loading = asyncio.create_task(_loaded(front))
+        loading = asyncio.create_task(_load(front))
         shown = front.window.banners
         await until(lambda: loading.done() or shown.isVisible())
         front.end()
@@ -213,7 +215,7 @@ def test_a_part_that_is_missing_is_said_in_the_window(front, in_loop, monkeypatc
 
 
 def test_it_looks_as_it_did_last_time(on_screen, qapp, tmp_path):
-    look = Appearance(theme="dark", zoom=120, density="compact")
+    look = AppearancePreferences(theme="dark", zoom=120, density="compact")
 
     async def work(screen):
         preferences = replace_look(screen.engine.preferences, look)
@@ -222,7 +224,7 @@ def test_it_looks_as_it_did_last_time(on_screen, qapp, tmp_path):
     on_screen(work, folder=tmp_path)
     themes = ThemeSource()
     assert (themes.theme, themes.zoom) == (LIGHT, 100)
-    front = Front(qapp, themes, tmp_path)
+    front = StartupWindow(qapp, themes, tmp_path)
     try:
         assert (themes.theme, themes.zoom, themes.reading.is_compact) == (DARK, 120, True)
     finally:
@@ -230,7 +232,7 @@ def test_it_looks_as_it_did_last_time(on_screen, qapp, tmp_path):
         front.deleteLater()
 
 
-def replace_look(preferences: Preferences, look: Appearance) -> Preferences:
+def replace_look(preferences: Preferences, look: AppearancePreferences) -> Preferences:
     return preferences.model_copy(update={"appearance": look})
 
 

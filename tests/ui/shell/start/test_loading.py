@@ -11,8 +11,8 @@ from PySide6.QtCore import QTimer
 
 from tests.frame.patience import PATIENCE
 from tests.ui.bridge.in_loop import in_loop
-from ui.shell.start.loading import load, load_in_slices
-from ui.shell.start.plain_imports import without_features
+from ui.shell.start.loading import import_in_slices, import_in_thread
+from ui.shell.start.plain_imports import remove_feature_import_hook
 
 __all__ = ["in_loop"]
 RECORDS = """
@@ -26,7 +26,7 @@ import linecache
 import PySide6.QtCore
 import email.message
 before = [name for name in linecache.cache if "email" in name]
-from ui.shell.start.plain_imports import without_features
+from ui.shell.start.plain_imports import remove_feature_import_hook
 without_features()
 import http.client
 print(bool(before), [name for name in linecache.cache if "http" in name], http.client.__name__)
@@ -45,7 +45,7 @@ def rooms(tmp_path, monkeypatch):
 
 
 async def test_a_room_is_imported_in_a_thread_that_collects_no_garbage(rooms):
-    await load(rooms[0])
+    await import_in_thread(rooms[0])
     room = sys.modules[rooms[0]]
     assert room.thread is not threading.current_thread()
     assert not room.collects
@@ -55,7 +55,7 @@ async def test_a_room_is_imported_in_a_thread_that_collects_no_garbage(rooms):
 async def test_where_nobody_collects_nobody_does_afterwards(rooms):
     gc.disable()
     try:
-        await load(rooms[0])
+        await import_in_thread(rooms[0])
         assert not gc.isenabled()
     finally:
         gc.enable()
@@ -68,7 +68,7 @@ def test_between_two_slices_the_window_does_what_waits(qapp, in_loop, rooms):
 
     async def work():
         timer.start(0)
-        await load_in_slices(rooms)
+        await import_in_slices(rooms)
         timer.stop()
 
     in_loop(work())
@@ -77,7 +77,7 @@ def test_between_two_slices_the_window_does_what_waits(qapp, in_loop, rooms):
 
 
 async def test_what_is_left_in_the_middle_is_imported_no_further(rooms):
-    await load_in_slices(rooms, lambda: rooms[1] in sys.modules)
+    await import_in_slices(rooms, lambda: rooms[1] in sys.modules)
     assert [name for name in rooms if name in sys.modules] == rooms[:2]
 
 
@@ -88,7 +88,7 @@ def test_what_somebody_else_put_over_imports_stays(monkeypatch):
         return own(*given, **named)
 
     monkeypatch.setattr(builtins, "__import__", watched)
-    without_features()
+    remove_feature_import_hook()
     assert builtins.__import__ is watched
 
 

@@ -27,7 +27,7 @@ class Stand(QWidget):
         super().__init__()
         self.qtbot = qtbot
         self.view = TranscriptView(ThemeSource(), NoPictures(Path()))
-        self.bar = FindBar(ThemeSource(), self.view.finding, self.view)
+        self.bar = FindBar(ThemeSource(), self.view.finder, self.view)
         self.editor = QLineEdit()
         column = QVBoxLayout(self)
         for each in (self.bar, self.view, self.editor):
@@ -49,7 +49,7 @@ class Stand(QWidget):
         return self.count()
 
     def count(self):
-        finding = self.view.finding
+        finding = self.view.finder
         self.qtbot.waitUntil(lambda: finding._work is None and not finding._rest.isActive())
         return self.field.accessibleDescription()
 
@@ -106,7 +106,7 @@ def test_escape_closes_it_gives_the_keyboard_back_and_takes_the_marks_away(stand
     stand.key(Qt.Key.Key_Escape)
     assert stand.bar.isHidden()
     assert stand.editor.hasFocus()
-    assert not stand.view.finding.is_on
+    assert not stand.view.finder.is_on
     stand.bar.open()
     assert stand.count() == "1 of 12"
     assert stand.field.selectedText() == "cat"
@@ -129,7 +129,7 @@ def test_stepping_with_a_closed_bar_opens_it(stand):
 def test_the_count_is_read_out_when_typing_rests_and_at_each_step(stand, monkeypatch):
     said = []
     monkeypatch.setattr(find_bar, "announce", lambda widget, words: said.append(words))
-    stand.bar._quiet.setInterval(30)
+    stand.bar._announce_timer.setInterval(30)
     stand.type("cat")
     stand.qtbot.waitUntil(lambda: said == ["1 of 12"])
     stand.key(Qt.Key.Key_Return)
@@ -162,9 +162,9 @@ def test_the_window_opens_it_by_its_keys(on_screen):
 def test_what_is_selected_is_looked_for(on_screen):
     async def work(screen):
         await screen.say("Say something")
-        from ui.transcript.surface.selection import Place
+        from ui.transcript.surface.selection import TextPosition
 
-        screen.window.page.transcript.surface.select(Place(1, 0, 2), Place(1, 0, 8))
+        screen.window.page.transcript.surface.select(TextPosition(1, 0, 2), TextPosition(1, 0, 8))
         screen.action("Find in conversation").trigger()
         assert screen.find(QLineEdit, "Find in conversation").text() == "needle"
 
@@ -177,7 +177,7 @@ def test_the_menu_of_the_transcript_opens_the_bar(on_screen, qt_messages):
     async def work(screen):
         await screen.say("Say something")
         transcript = screen.window.page.transcript
-        menu = transcript.offers.pop_up_by_key(transcript)
+        menu = transcript.offers.popup_by_key(transcript)
         entry = next(each for each in menu.actions() if each.text().replace("&", "") == "Find in conversation")
         assert entry.shortcut() == screen.action("Find in conversation").shortcut()
         entry.trigger()

@@ -29,7 +29,7 @@ def test_thousands_of_rows_are_offered_and_only_some_are_kept(qtbot):
         assert root.child(index).text(TEXT) == f"Message {index}"
     tree = stand.view.accessible_tree
     assert len(tree._rows) <= 600
-    assert len(tree.reach._read) <= 48
+    assert len(tree.context._detached_rows) <= 48
     assert len(stand.rows._rows) == made
     assert root.indexOfChild(root.child(1234)) == 1234
 
@@ -44,7 +44,7 @@ def test_blocks_are_those_that_stand_there_now(qtbot):
     stand = Stand(qtbot, [Message.assistant(LONG)])
     row = tree_of(stand).child(0)
     before = children(row)
-    qtbot.waitUntil(lambda: stand.rows.row(0).last_unread() is None)
+    qtbot.waitUntil(lambda: stand.rows.row(0).last_lazy_section() is None)
     # How many there were at first depends on how far it had been read by then.
     assert row.childCount() == 1500 >= len(before)
     assert row.child(700).text(NAME) == "Paragraph 700, with a few words in it."
@@ -56,7 +56,7 @@ def test_reading_ahead_takes_a_step_also_where_its_time_is_over(qtbot):
     while stand.rows.read_ahead(0.0):
         steps += 1
     assert steps > 1
-    assert stand.rows.row(0).last_unread() is None
+    assert stand.rows.row(0).last_lazy_section() is None
 
 
 def test_what_grows_is_read_as_it_is_now(qtbot):

@@ -13,10 +13,10 @@ from desktop_agent.vocabulary.messages import Message, Role
 from tests.ui.transcript.copying.safe_html import SafeReader
 from tests.ui.transcript.standing import Standing
 from tests.ui.transcript.test_pictures import png
-from ui.transcript.copying.forms import Forms
-from ui.transcript.copying.passage import Extract
-from ui.transcript.markdown.stream import leaves_of
-from ui.transcript.surface.selection import LAST, Place, extracts_of
+from ui.transcript.copying.forms import CopyFormats
+from ui.transcript.copying.passage import CopyExtract
+from ui.transcript.markdown.stream import parse_leaves
+from ui.transcript.surface.selection import LAST_OFFSET, TextPosition, selection_extracts
 
 CITED = (
     Citation(title="First [draft]", url="https://one.example/a"),
@@ -41,13 +41,13 @@ def picture(name, width=40):
 
 
 def copied(standing):
-    forms = Forms()
-    for step in extracts_of(standing.view.surface.selection, standing.rows):
-        if isinstance(step, Extract):
+    forms = CopyFormats()
+    for step in selection_extracts(standing.view.surface.selection, standing.rows):
+        if isinstance(step, CopyExtract):
             forms.add(step)
         else:
-            forms.end_message()
-    for _ in forms.finish():
+            forms.finish_message()
+    for _ in forms.join_in_steps():
         pass
     reader = SafeReader()
     reader.feed(forms.html)
@@ -62,7 +62,7 @@ def over(standing, first, last):
 
 def test_a_selection_over_sources_has_titles_and_addresses(qtbot):
     standing = Standing(qtbot, [answer()])
-    forms = over(standing, Place(), Place(0, 1, LAST))
+    forms = over(standing, TextPosition(), TextPosition(0, 1, LAST_OFFSET))
     assert forms.plain == "\n".join(["Known.", "", *TITLES])
     assert (
         forms.markdown
@@ -82,8 +82,8 @@ def test_a_selection_over_sources_has_titles_and_addresses(qtbot):
 
 def test_they_do_not_go_on_with_a_list_above(qtbot):
     standing = Standing(qtbot, [answer(text="1. one\n2. two")])
-    forms = over(standing, Place(), Place(0, 2, LAST))
-    kinds = [each.inside[-1].marker if each.inside else each.text for each in leaves_of(forms.markdown)[0]]
+    forms = over(standing, TextPosition(), TextPosition(0, 2, LAST_OFFSET))
+    kinds = [each.containers[-1].marker if each.containers else each.text for each in parse_leaves(forms.markdown)[0]]
     assert kinds == ["1.", "2.", "Sources", "1.", "2.", "3."]
 
 
@@ -93,7 +93,7 @@ def test_some_of_the_sources_keep_their_numbers(qtbot):
     standing.rows.settle()
     y = [box.center().y() for box in at.places()]
     start, end = (at.offset_at(QPoint(x, y)) for x, y in ((0, y[2]), (500, y[3])))
-    forms = over(standing, Place(0, 1, start), Place(0, 1, end))
+    forms = over(standing, TextPosition(0, 1, start), TextPosition(0, 1, end))
     assert forms.plain == "\n".join(TITLES[2:])
     assert forms.markdown.startswith("2. [")
     assert '<ol start="2"><li><a' in forms.html
@@ -102,7 +102,7 @@ def test_some_of_the_sources_keep_their_numbers(qtbot):
 def test_a_word_of_a_source_is_a_word(qtbot):
     standing = Standing(qtbot, [answer()])
     start = standing.rows.row(0).blocks[1].plain().index("book")
-    forms = over(standing, Place(0, 1, start), Place(0, 1, start + 4))
+    forms = over(standing, TextPosition(0, 1, start), TextPosition(0, 1, start + 4))
     assert (forms.plain, forms.markdown) == ("book", "book")
 
 
@@ -113,7 +113,7 @@ def test_sources_that_stay_away_are_copied_too(qtbot):
     block = standing.rows.row(0).blocks[1]
     assert len(block.places()) == 13
     below = block.offset_at(QPoint(700, 2000))
-    assert over(standing, Place(), Place(0, 1, below)).plain.endswith("12. T11 (https://h11.example)")
+    assert over(standing, TextPosition(), TextPosition(0, 1, below)).plain.endswith("12. T11 (https://h11.example)")
 
 
 def test_a_selection_over_pictures_names_them(qtbot):
@@ -121,7 +121,7 @@ def test_a_selection_over_pictures_names_them(qtbot):
         [picture("a_b_*.png"), picture("x\u202egnp.exe"), picture(""), Text(text="Look")]
     )
     standing = Standing(qtbot, [message])
-    forms = over(standing, Place(), Place(0, 1, LAST))
+    forms = over(standing, TextPosition(), TextPosition(0, 1, LAST_OFFSET))
     names = ["[Image: a_b_*.png]", "[Image: x⟨U+202E⟩gnp.exe]", "[Image]"]
     assert forms.plain == "\n".join([*names, "", "Look"])
     assert forms.markdown == standing.rows.row(0).source() == "\n".join([*names, "", "Look"])
@@ -130,8 +130,8 @@ def test_a_selection_over_pictures_names_them(qtbot):
 
 def test_a_name_that_would_be_markup_is_written_as_text(qtbot):
     standing = Standing(qtbot, [Message.user_with_blocks([picture("*a* `b`.png")])])
-    forms = over(standing, Place(), Place(0, 0, LAST))
-    (leaf,) = leaves_of(forms.markdown)[0]
+    forms = over(standing, TextPosition(), TextPosition(0, 0, LAST_OFFSET))
+    (leaf,) = parse_leaves(forms.markdown)[0]
     assert leaf.kind == "paragraph"
     assert standing.rows.row(0).plain() == "[Image: *a* `b`.png]"
     again = Standing(qtbot, [Message.assistant(forms.markdown)])
@@ -145,7 +145,7 @@ def test_pictures_are_selected_one_by_one(qtbot):
     left, right = block.places()
     edges = [block.offset_at(QPoint(x, 10)) for x in (left.left(), left.right(), right.left(), right.right())]
     assert edges == [0, 14, 15, 29]
-    assert over(standing, Place(0, 0, edges[2]), Place(0, 0, edges[3])).plain == "[Image: b.png]"
+    assert over(standing, TextPosition(0, 0, edges[2]), TextPosition(0, 0, edges[3])).plain == "[Image: b.png]"
     assert block.boxes(15, 29)[0].left() == right.left()
 
 
@@ -154,11 +154,11 @@ def test_selected_sources_are_seen_to_be_selected(qtbot):
     standing.rows.settle()
     row = standing.rows.row(0)
     line = row.blocks[1].places()[1].translated(row.block_box(1).topLeft())
-    corner = line.translated(standing.view.surface.row_box(0).topLeft()).topLeft()
+    corner = line.translated(standing.view.row_viewport.row_box(0).topLeft()).topLeft()
     colour = standing.themes.theme.selection
     seen = []
-    for end in (Place(0, 1, 0), Place(0, 1, LAST)):
-        standing.view.surface.select(Place(), end)
+    for end in (TextPosition(0, 1, 0), TextPosition(0, 1, LAST_OFFSET)):
+        standing.view.row_viewport.select(TextPosition(), end)
         seen.append(standing.view.viewport().grab().toImage().pixelColor(corner).name() == colour)
     assert seen == [False, True]
 
@@ -166,10 +166,10 @@ def test_selected_sources_are_seen_to_be_selected(qtbot):
 def test_words_on_the_colour_of_a_selection_can_be_read(qtbot):
     standing = Standing(qtbot, [answer()])
     standing.rows.settle()
-    standing.view.surface.select(Place(0, 1, 0), Place(0, 1, LAST))
+    standing.view.row_viewport.select(TextPosition(0, 1, 0), TextPosition(0, 1, LAST_OFFSET))
     row = standing.rows.row(0)
     picture = standing.view.viewport().grab().toImage()
-    corner = row.block_box(1).topLeft() + standing.view.surface.row_box(0).topLeft()
+    corner = row.block_box(1).topLeft() + standing.view.row_viewport.row_box(0).topLeft()
     found = set()
     for place in row.blocks[1].places()[:2]:
         box = place.translated(corner)
@@ -186,9 +186,9 @@ def test_a_caret_stands_only_at_edges(qtbot, offset):
     standing.rows.settle()
     block = standing.rows.row(0).blocks[1]
     heading, first = block.places()[:2]
-    stop = block.stop_at(offset)
+    stop = block.caret_stop_at(offset)
     assert stop == {0: 0, 7: 7, 8: 8, 12: 8 + len(TITLES[1])}[offset]
-    box = block.caret_at(stop)
+    box = block.caret_rect_at(stop)
     wanted = {0: heading.left(), 7: heading.right() + 1, 8: first.left()}.get(stop, first.right() + 1)
     assert (box.left(), box.height()) == (wanted, heading.height())
 
@@ -197,7 +197,7 @@ def test_caret_browsing_walks_through_sources(qtbot):
     standing = Standing(qtbot, [answer()])
     view = standing.view
     view.caret.toggle()
-    view.caret.put(Place(0, 1, 0))
+    view.caret.move_to(TextPosition(0, 1, 0))
     places = []
     for _ in range(4):
         QTest.keyClick(view, Qt.Key.Key_Right)

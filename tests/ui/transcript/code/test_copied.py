@@ -5,13 +5,13 @@ import pytest
 from ui.look.theme import LIGHT
 from ui.transcript.blocks.code import code_block
 from ui.transcript.blocks.code.code_block import CodeBlock
-from ui.transcript.blocks.code.host import CodeHost
-from ui.transcript.look import Look
+from ui.transcript.blocks.code.host import CodeCallbacks
+from ui.transcript.look import RenderStyle
 
 
 @pytest.fixture
 def look(qapp):
-    return Look(LIGHT, 100)
+    return RenderStyle(LIGHT, 100)
 
 
 def test_copied_is_said_for_two_seconds(look, monkeypatch):
@@ -23,18 +23,18 @@ def test_copied_is_said_for_two_seconds(look, monkeypatch):
         for act in waiting:
             act()
 
-    host = CodeHost(lambda text: None, lambda: None, later=later.append, arrived=lambda: arrived.append(1))
+    host = CodeCallbacks(lambda text: None, lambda: None, run_later=later.append, on_arrived=lambda: arrived.append(1))
     block = CodeBlock("x", "py", host)
 
     def words():
-        block.lay(400, look)
-        return block._head_buttons()[0].words
+        block.layout(400, look)
+        return block._header_buttons()[0].words
 
-    block._press_copy()
+    block._copy()
     assert words() == "Copied"
     now[0] += 1.5
     frames()
-    block._press_copy()
+    block._copy()
     assert len(later) == 1
     now[0] += 1.5
     frames()
@@ -43,6 +43,6 @@ def test_copied_is_said_for_two_seconds(look, monkeypatch):
     now[0] += 0.6
     frames()
     assert arrived == [1]
-    assert not block.laid
+    assert not block.is_laid_out
     assert words() == "Copy"
     assert not later

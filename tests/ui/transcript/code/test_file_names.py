@@ -4,9 +4,9 @@ import pytest
 
 from ui.look.theme import LIGHT
 from ui.transcript.blocks.code.code_block import CodeBlock
-from ui.transcript.blocks.code.file_names import suggested_name
-from ui.transcript.blocks.code.host import CodeHost
-from ui.transcript.look import Look
+from ui.transcript.blocks.code.file_names import suggest_file_name
+from ui.transcript.blocks.code.host import CodeCallbacks
+from ui.transcript.look import RenderStyle
 
 
 @pytest.mark.parametrize(
@@ -37,44 +37,44 @@ from ui.transcript.look import Look
     ],
 )
 def test_by_the_language(language, name):
-    assert suggested_name(language) == name
+    assert suggest_file_name(language) == name
 
 
 def test_by_the_title():
-    assert suggested_name("json", "package.json") == "package.json"
-    assert suggested_name("main.py") == "main.py"
-    assert suggested_name("", "result") == "result.txt"
-    assert suggested_name("", "../x.py") == "code.txt"
-    assert suggested_name("json", "arguments, edited") == "code.json"
+    assert suggest_file_name("json", "package.json") == "package.json"
+    assert suggest_file_name("main.py") == "main.py"
+    assert suggest_file_name("", "result") == "result.txt"
+    assert suggest_file_name("", "../x.py") == "code.txt"
+    assert suggest_file_name("json", "arguments, edited") == "code.json"
 
 
 def test_the_button_gives_name_and_text(qapp):
     saved = []
-    host = CodeHost(lambda text: None, lambda: None, save=lambda name, text: saved.append((name, text)))
+    host = CodeCallbacks(lambda text: None, lambda: None, save=lambda name, text: saved.append((name, text)))
     block = CodeBlock("x = 1", "python", host)
-    block.lay(400, Look(LIGHT, 100))
+    block.layout(400, RenderStyle(LIGHT, 100))
     names = [control.name for control in block.controls()]
     assert names == ["Copy code", "Wrap lines", "Save code as…"]
-    block.grow("\ny = 2")
+    block.append("\ny = 2")
     block.controls()[2].press()
     assert saved == [("code.py", "x = 1\ny = 2")]
 
 
 def test_a_narrow_head_keeps_its_buttons_apart_from_its_title(qapp):
-    look = Look(LIGHT, 100)
-    block = CodeBlock("x", "python", CodeHost(lambda text: None, lambda: None, save=lambda *given: None))
-    block.lay(260, look)
+    look = RenderStyle(LIGHT, 100)
+    block = CodeBlock("x", "python", CodeCallbacks(lambda text: None, lambda: None, save=lambda *given: None))
+    block.layout(260, look)
     boxes = [control.box for control in block.controls()]
     assert all(not one.intersects(other) for one in boxes for other in boxes if one is not other)
     assert all(box.left() >= 0 for box in boxes)
 
 
 def test_where_there_is_no_room_the_least_needed_buttons_go(qapp):
-    look = Look(LIGHT, 100)
-    block = CodeBlock("x", "python", CodeHost(lambda text: None, lambda: None, save=lambda *given: None))
+    look = RenderStyle(LIGHT, 100)
+    block = CodeBlock("x", "python", CodeCallbacks(lambda text: None, lambda: None, save=lambda *given: None))
     names = []
     for width in (400, 150, 80):
-        block.lay(width, look)
+        block.layout(width, look)
         names.append([control.name for control in block.controls()])
         assert all(control.box.left() >= 0 for control in block.controls())
     assert names == [

@@ -6,28 +6,28 @@ from tests.ui.transcript.code.samples import SAMPLES
 from tests.ui.transcript.colouring.whole import words_by_line
 from ui.look.theme import LIGHT
 from ui.transcript.blocks.code.code_block import CodeBlock
-from ui.transcript.blocks.code.host import CodeHost
-from ui.transcript.blocks.code.lines.side_line import SideLine
+from ui.transcript.blocks.code.host import CodeCallbacks
+from ui.transcript.blocks.code.lines.side_line import UnwrappedLine
 from ui.transcript.blocks.colouring import growing
-from ui.transcript.blocks.colouring.coloured import Slice, Standing
-from ui.transcript.blocks.colouring.growing import coloured_more
-from ui.transcript.look import Look
+from ui.transcript.blocks.colouring.coloured import HighlightSlice, LexerState
+from ui.transcript.blocks.colouring.growing import highlight_more_lines
+from ui.transcript.look import RenderStyle
 
 
 @pytest.fixture
 def look(qapp):
-    return Look(LIGHT, 100)
+    return RenderStyle(LIGHT, 100)
 
 
 def coloured_in_steps(text, language, step):
     lines = text.split("\n")[:-1]
-    standing, words, read = Standing(), [], 0
+    standing, words, read = LexerState(), [], 0
     for end in range(step, len(lines) + step, step):
         part = lines[standing.line : end]
         read += len(part)
-        found = coloured_more("".join(f"{line}\n" for line in part), language, standing)
+        found = highlight_more_lines("".join(f"{line}\n" for line in part), language, standing)
         words[found.line :] = found.words
-        standing = found.standing
+        standing = found.lexer_state
     return words, read / len(lines)
 
 
@@ -45,17 +45,17 @@ def test_a_line_costs_what_it_is_long():
 
 
 def test_what_is_not_ended_is_read_again_from_its_beginning():
-    opening = coloured_more("x = 1\n/* a\n", "js", Standing())
-    assert opening.standing == Standing()
-    closed = coloured_more("x = 1\n/* a\nb */\ny = 2\n", "js", Standing())
+    opening = highlight_more_lines("x = 1\n/* a\n", "js", LexerState())
+    assert opening.lexer_state == LexerState()
+    closed = highlight_more_lines("x = 1\n/* a\nb */\ny = 2\n", "js", LexerState())
     assert [kind for _, _, kind in closed.words[2]] == ["comment"]
-    assert closed.standing.line == 4
+    assert closed.lexer_state.line == 4
 
 
 def test_unknown_languages_and_wild_grammars_raise_nothing(monkeypatch):
-    assert coloured_more("x\n", "no-such-language", Standing()) is None
-    monkeypatch.setattr(growing, "_resumed", lambda *given: 1 / 0)
-    assert coloured_more("x = 1\n", "python", Standing()).words == [[(4, 1, "number")]]
+    assert highlight_more_lines("x\n", "no-such-language", LexerState()) is None
+    monkeypatch.setattr(growing, "_highlight_from", lambda *given: 1 / 0)
+    assert highlight_more_lines("x = 1\n", "python", LexerState()).words == [[(4, 1, "number")]]
 
 
 class Ask:
@@ -63,23 +63,23 @@ class Ask:
 
     def __init__(self):
         self.waiting, self.later, self.arrived = [], [], 0
-        self.host = CodeHost(
+        self.host = CodeCallbacks(
             lambda text: None,
             lambda: None,
             self.colour,
-            arrived=self.on_arrived,
-            colouring_more=self.more,
-            later=self.later.append,
+            on_arrived=self.on_arrived,
+            highlight_more=self.load_more,
+            run_later=self.later.append,
         )
 
     def on_arrived(self):
         self.arrived += 1
 
     def colour(self, text, language, then):
-        self.waiting.append(lambda: then(Slice(0, words_by_line(text, language), is_last=True)))
+        self.waiting.append(lambda: then(HighlightSlice(0, words_by_line(text, language), is_last=True)))
 
-    def more(self, text, language, standing, then):
-        self.waiting.append(lambda: then(coloured_more(text, language, standing)))
+    def load_more(self, text, language, standing, then):
+        self.waiting.append(lambda: then(highlight_more_lines(text, language, standing)))
 
     def answer(self):
         waiting, self.waiting = self.waiting, []
@@ -91,8 +91,8 @@ def streamed(look, text, step=7):
     ask = Ask()
     block = CodeBlock("", "python", ask.host, is_open=True)
     for at in range(0, len(text), step):
-        block.grow(text[at : at + step])
-        block.lay(400, look)
+        block.append(text[at : at + step])
+        block.layout(400, look)
         ask.answer()
     return ask, block
 
@@ -102,10 +102,10 @@ def test_code_is_coloured_while_it_grows_and_keeps_its_colours_at_its_end(look):
     ask, block = streamed(look, text)
     growing_words = [list(line) for line in block._lines.words]
     assert sum(map(bool, growing_words)) >= len(growing_words) // 2
-    kept = {number: SideLine("", block._lines._setting) for number in range(len(growing_words))}
+    kept = {number: UnwrappedLine("", block._lines._options) for number in range(len(growing_words))}
     block._lines._cut.update(kept)
-    block.close(text)
-    block.lay(400, look)
+    block.finish(text)
+    block.layout(400, look)
     ask.arrived = 0
     ask.answer()
     assert block._lines.words == words_by_line(text, "python")
@@ -117,16 +117,16 @@ def test_code_is_coloured_while_it_grows_and_keeps_its_colours_at_its_end(look):
 def test_new_colours_are_painted_with_the_next_text_or_by_themselves(look):
     ask, block = streamed(look, "a = 1\nb = 2\nc")
     (first, *_), ask.arrived = ask.later, 0
-    block.grow(" = 3")
+    block.append(" = 3")
     first()
     assert ask.arrived == 0
-    block.grow("\n")
-    block.lay(400, look)
+    block.append("\n")
+    block.layout(400, look)
     ask.answer()
-    block.grow("d = 4")
+    block.append("d = 4")
     assert block.dirty_from == block._head + block._lines.top(2)
-    block.grow("\n")
-    block.lay(400, look)
+    block.append("\n")
+    block.layout(400, look)
     ask.answer()
     ask.later[-1]()
     assert ask.arrived == 1
@@ -137,8 +137,8 @@ def test_a_long_comment_is_not_read_again_with_every_line(look):
     block = CodeBlock("", "js", ask.host, is_open=True)
     asked = 0
     for _ in range(400):
-        block.grow("* one more line\n" if asked else "/*\n")
-        block.lay(400, look)
+        block.append("* one more line\n" if asked else "/*\n")
+        block.layout(400, look)
         asked += bool(ask.waiting)
         ask.answer()
     assert asked < 60

@@ -3,24 +3,24 @@
 import pytest
 
 from ui.look.theme import LIGHT
-from ui.transcript.blocks.code.host import CodeHost
+from ui.transcript.blocks.code.host import CodeCallbacks
 from ui.transcript.blocks.code.output import OutputBlock
-from ui.transcript.look import Look
+from ui.transcript.look import RenderStyle
 
 WIDTH = 400
 
 
 @pytest.fixture
 def output(qapp):
-    look = Look(LIGHT, 100)
-    block = OutputBlock("x" * 500 + "\nold", [], CodeHost(lambda text: None, lambda: None), "output")
-    block.lay(WIDTH, look)
-    assert block.scroll_sideways(500)
+    look = RenderStyle(LIGHT, 100)
+    block = OutputBlock("x" * 500 + "\nold", [], CodeCallbacks(lambda text: None, lambda: None), "output")
+    block.layout(WIDTH, look)
+    assert block.scroll_horizontally(500)
     return block, look
 
 
 def left(block, offset=0):
-    return block.caret_at(offset).left()
+    return block.caret_rect_at(offset).left()
 
 
 @pytest.mark.parametrize("text", ["x" * 500 + "\nnew", "y" * 300, "x" * 500 + "\nold\nand more"])
@@ -28,7 +28,7 @@ def test_other_output_is_moved_sideways_as_far(output, text):
     block, look = output
     before = left(block)
     block.show(text, [])
-    block.lay(WIDTH, look)
+    block.layout(WIDTH, look)
     assert block.text == text
     assert left(block) == before
 
@@ -36,6 +36,6 @@ def test_other_output_is_moved_sideways_as_far(output, text):
 def test_shorter_output_is_moved_no_further_than_it_reaches(output):
     block, look = output
     block.show("x" * 60, [])
-    block.lay(WIDTH, look)
+    block.layout(WIDTH, look)
     assert left(block, 60) < WIDTH
     assert left(block, 60) > WIDTH - look.px(60)

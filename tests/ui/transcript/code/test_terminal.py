@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ui.transcript.blocks.code.lines.inks import TERMINAL
-from ui.transcript.blocks.code.terminal import KEPT_LINES, LONGEST_LINE, Terminal, shown, without_commands
+from ui.transcript.blocks.code.lines.inks import TERMINAL_COLORS
+from ui.transcript.blocks.code.terminal import MAX_LINE_LENGTH, MAX_LINES, Terminal, strip_commands, terminal_text
 
 
 def screen(*pieces, count=100):
     terminal = Terminal()
     for piece in pieces:
         terminal.feed(piece)
-    return terminal.last(count)
+    return terminal.last_lines(count)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_colours():
     assert text == "err ok go br qw"
     assert words == [[(0, 3, "bold red"), (7, 2, "green"), (10, 1, "blue"), (11, 1, "red"), (13, 2, "grey")]]
     assert screen("\x1b[31m😀a\n\x1b[38;5;244mx")[1] == [[(0, 3, "red")], [(0, 1, "grey")]]
-    assert {kind.split()[-1] for line in words for _, _, kind in line} <= set(TERMINAL[True])
+    assert {kind.split()[-1] for line in words for _, _, kind in line} <= set(TERMINAL_COLORS[True])
 
 
 def test_bold():
@@ -75,18 +75,18 @@ def test_pieces_do_not_matter(parts, data):
 
 
 def test_what_commands_nothing_stays_as_it_is():
-    assert shown("a\tb\r\nc") == ("a\tb\r\nc", [])
-    assert shown("a\rb") == ("b", [[]])
-    assert shown("ab\bc") == ("ac", [[]])
-    assert without_commands("\x1b[31ma\rb\x1b[0m") == "ab"
+    assert terminal_text("a\tb\r\nc") == ("a\tb\r\nc", [])
+    assert terminal_text("a\rb") == ("b", [[]])
+    assert terminal_text("ab\bc") == ("ac", [[]])
+    assert strip_commands("\x1b[31ma\rb\x1b[0m") == "ab"
 
 
 def test_only_the_last_lines_are_kept():
     terminal = Terminal()
-    terminal.feed("".join(f"{number}\n" for number in range(KEPT_LINES + 50)))
-    text, _ = terminal.last(2)
-    assert text == f"{KEPT_LINES + 48}\n{KEPT_LINES + 49}"
-    assert len(terminal) < KEPT_LINES
+    terminal.feed("".join(f"{number}\n" for number in range(MAX_LINES + 50)))
+    text, _ = terminal.last_lines(2)
+    assert text == f"{MAX_LINES + 48}\n{MAX_LINES + 49}"
+    assert len(terminal) < MAX_LINES
 
 
 @pytest.mark.parametrize(
@@ -102,20 +102,20 @@ def test_a_long_line_of_many_colours_costs_no_square_of_its_length():
     terminal = Terminal()
     terminal.feed(output)
     for _ in range(10):
-        terminal.last(12)
-    text, (words,) = shown(output)
+        terminal.last_lines(12)
+    text, (words,) = terminal_text(output)
     assert text == "#" * 96_000
     assert words[:2] == [(0, 1, "red"), (1, 1, "green")]
     assert words[-1] == (95_999, 1, "green")
 
 
 def test_a_long_line_is_cut_while_it_is_written_and_that_is_said():
-    text, (words,) = screen("\x1b[31m" + "😀" * (LONGEST_LINE + 5))
-    assert text.startswith("😀" * LONGEST_LINE + "… ")
-    assert "😀" not in text[LONGEST_LINE:]
+    text, (words,) = screen("\x1b[31m" + "😀" * (MAX_LINE_LENGTH + 5))
+    assert text.startswith("😀" * MAX_LINE_LENGTH + "… ")
+    assert "😀" not in text[MAX_LINE_LENGTH:]
     assert "too long and was cut" in text
-    assert words == [(0, 2 * LONGEST_LINE, "red")]
-    assert screen("x" * LONGEST_LINE)[0] == "x" * LONGEST_LINE
+    assert words == [(0, 2 * MAX_LINE_LENGTH, "red")]
+    assert screen("x" * MAX_LINE_LENGTH)[0] == "x" * MAX_LINE_LENGTH
 
 
 def kept_of(terminal):
@@ -127,9 +127,9 @@ def test_of_a_line_without_end_only_what_is_shown_is_kept():
     for _ in range(50):
         terminal.feed("x1" * 8000)
         terminal.feed("\x1b[31my\x1b[0m")
-    assert kept_of(terminal) <= 2 * (LONGEST_LINE + 1)
+    assert kept_of(terminal) <= 2 * (MAX_LINE_LENGTH + 1)
     terminal.feed("\rback\n\x1b[1Bnext")
-    text, _ = terminal.last(2)
+    text, _ = terminal.last_lines(2)
     assert text.startswith("backx1x1")
     assert text.endswith("too long and was cut)\nnext")
 
@@ -139,11 +139,11 @@ def test_what_is_not_kept_would_not_be_seen(pieces):
     bounded, whole = Terminal(), Terminal(1 << 30)
     for each in (bounded, whole):
         each.feed("".join(pieces))
-    assert bounded.last(20) == whole.last(20)
+    assert bounded.last_lines(20) == whole.last_lines(20)
 
 
 def test_a_whole_output_keeps_its_long_lines():
-    assert shown("\x1b[31m" + "x" * 30_000) == ("x" * 30_000, [[(0, 30_000, "red")]])
+    assert terminal_text("\x1b[31m" + "x" * 30_000) == ("x" * 30_000, [[(0, 30_000, "red")]])
 
 
 def fed(monkeypatch):
@@ -154,21 +154,21 @@ def fed(monkeypatch):
 
 
 def test_of_a_flood_of_lines_those_that_are_kept_are_read(monkeypatch):
-    flood = "".join(f"\x1b[32m{number}\n" for number in range(6 * KEPT_LINES))
+    flood = "".join(f"\x1b[32m{number}\n" for number in range(6 * MAX_LINES))
     whole = Terminal()
     whole.feed(flood)
     lengths = fed(monkeypatch)
-    assert shown(flood) == whole.whole()
+    assert terminal_text(flood) == whole.all_lines()
     assert sum(lengths) < len(flood) / 4
 
 
 def test_a_colour_that_began_a_little_above_what_is_kept_goes_on():
-    flood = "\n" * KEPT_LINES + "\x1b[32m" + "x\n" * (KEPT_LINES + 100)
-    assert shown(flood)[1][0] == [(0, 1, "green")]
+    flood = "\n" * MAX_LINES + "\x1b[32m" + "x\n" * (MAX_LINES + 100)
+    assert terminal_text(flood)[1][0] == [(0, 1, "green")]
 
 
 def test_lines_that_are_written_over_are_all_read(monkeypatch):
-    flood = "first\n" + "1\n\x1b[1A" * (KEPT_LINES + 5000)
+    flood = "first\n" + "1\n\x1b[1A" * (MAX_LINES + 5000)
     lengths = fed(monkeypatch)
-    assert shown(flood)[0] == "first\n1"
+    assert terminal_text(flood)[0] == "first\n1"
     assert lengths == [len(flood)]

@@ -12,9 +12,9 @@ import pytest
 
 from tests.ui.transcript.colouring.whole import words_by_line
 from ui.transcript.blocks.colouring import colourist as module
-from ui.transcript.blocks.colouring.child import MEMORY
-from ui.transcript.blocks.colouring.coloured import Code, Slice, Standing
-from ui.transcript.blocks.colouring.colourist import Colourist, Errand
+from ui.transcript.blocks.colouring.child import MEMORY_LIMIT
+from ui.transcript.blocks.colouring.coloured import HighlightRequest, HighlightSlice, LexerState
+from ui.transcript.blocks.colouring.colourist import HighlighterProcess, HighlightJob
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits and signals are those of POSIX")
 
@@ -28,25 +28,25 @@ class Desk:
     def __init__(self, qtbot):
         self._qtbot = qtbot
         self._errands = deque()
-        self.colourist = Colourist(lambda: self._errands.popleft() if self._errands else None)
+        self.process = HighlighterProcess(lambda: self._errands.popleft() if self._errands else None)
 
     def ask(self, *codes):
         answers = [[] for _ in codes]
-        self._errands += [Errand(code, heard.append) for code, heard in zip(codes, answers, strict=True)]
-        self.colourist.look()
-        self._qtbot.waitUntil(lambda: not self.colourist.is_busy)
+        self._errands += [HighlightJob(code, heard.append) for code, heard in zip(codes, answers, strict=True)]
+        self.process.start_next()
+        self._qtbot.waitUntil(lambda: not self.process.is_busy)
         return answers
 
     @property
     def child(self):
-        return psutil.Process(self.colourist._child.processId())
+        return psutil.Process(self.process._child.processId())
 
 
 @pytest.fixture
 def desk(qtbot):
     made = Desk(qtbot)
     yield made
-    made.colourist.close()
+    made.process.close()
 
 
 def words_in(answers):
@@ -54,145 +54,151 @@ def words_in(answers):
 
 
 def test_what_comes_in_slices_is_what_the_library_says(desk):
-    (found,) = desk.ask(Code(PYTHON, "python"))
+    (found,) = desk.ask(HighlightRequest(PYTHON, "python"))
     assert len(found) > 3
     assert words_in(found) == words_by_line(PYTHON, "python")
     assert [each.is_last for each in found] == [False] * (len(found) - 1) + [True]
 
 
 def test_one_child_does_it_all(desk):
-    desk.ask(Code("x = 1", "python"), Code("let x = 1", "js"))
+    desk.ask(HighlightRequest("x = 1", "python"), HighlightRequest("let x = 1", "js"))
     first = desk.child
-    growing, unknown = desk.ask(Code('"\ud83d😀" + 1\n', "python", Standing(7)), Code("x", "no-such-language"))
+    growing, unknown = desk.ask(
+        HighlightRequest('"\ud83d😀" + 1\n', "python", LexerState(7)), HighlightRequest("x", "no-such-language")
+    )
     assert desk.child == first
     assert (growing[0].line, growing[0].standing.line) == (7, 8)
-    assert unknown == [Slice(0, [], is_last=True)]
-    assert (desk.colourist.started, desk.colourist.sent) == (1, 4)
+    assert unknown == [HighlightSlice(0, [], is_last=True)]
+    assert (desk.process.started, desk.process.sent) == (1, 4)
 
 
 def test_no_child_without_code(qtbot, desk):
-    desk.colourist.look()
-    assert desk.colourist.started == 0
+    desk.process.look()
+    assert desk.process.started == 0
 
 
 def test_a_text_without_an_end_stays_plain_and_is_not_asked_for_again(desk):
-    endless = Code(ENDLESS, "scala")
+    endless = HighlightRequest(ENDLESS, "scala")
     (found,) = desk.ask(endless)
     assert found == [None]
-    plain, coloured = desk.ask(endless, Code("val x = 1", "scala"))
+    plain, coloured = desk.ask(endless, HighlightRequest("val x = 1", "scala"))
     assert plain == [None]
     assert words_in(coloured) == words_by_line("val x = 1", "scala")
-    assert (desk.colourist.started, desk.colourist.sent) == (2, 2)
+    assert (desk.process.started, desk.process.sent) == (2, 2)
 
 
 def test_what_is_refused_is_that_text_and_no_other_of_the_same_hash(desk, monkeypatch):
     monkeypatch.setattr(module, "hash", lambda _: 1, raising=False)
-    monkeypatch.setattr(Code, "__hash__", lambda _: 1)
-    desk.ask(Code(ENDLESS, "scala"))
-    assert desk.colourist.refuses(Code(ENDLESS, "scala"))
-    assert desk.colourist.refuses(Code(ENDLESS, "scala", Standing(1)))
-    for other in (Code("val x = 1", "scala"), Code(ENDLESS, "python"), Code("\ud83d", "scala")):
-        assert not desk.colourist.refuses(other)
+    monkeypatch.setattr(HighlightRequest, "__hash__", lambda _: 1)
+    desk.ask(HighlightRequest(ENDLESS, "scala"))
+    assert desk.process.refuses(HighlightRequest(ENDLESS, "scala"))
+    assert desk.process.refuses(HighlightRequest(ENDLESS, "scala", LexerState(1)))
+    for other in (
+        HighlightRequest("val x = 1", "scala"),
+        HighlightRequest(ENDLESS, "python"),
+        HighlightRequest("\ud83d", "scala"),
+    ):
+        assert not desk.process.refuses(other)
 
 
 def test_the_lines_before_what_has_no_end_are_coloured(desk):
-    (found,) = desk.ask(Code("val x = 1\n" * 100 + ENDLESS, "scala"))
+    (found,) = desk.ask(HighlightRequest("val x = 1\n" * 100 + ENDLESS, "scala"))
     assert (found[0].line, len(found[0].words), found[-1]) == (0, 60, None)
 
 
 def test_a_language_that_overruns_again_and_again_is_let_be(desk):
-    desk.ask(*(Code(f"{ENDLESS}{number}", "scala") for number in range(3)))
-    assert desk.ask(Code("val x = 1", "scala"), Code("val x = 2", "Scala")) == [[None], [None]]
-    (python,) = desk.ask(Code("x = 1", "python"))
+    desk.ask(*(HighlightRequest(f"{ENDLESS}{number}", "scala") for number in range(3)))
+    assert desk.ask(HighlightRequest("val x = 1", "scala"), HighlightRequest("val x = 2", "Scala")) == [[None], [None]]
+    (python,) = desk.ask(HighlightRequest("x = 1", "python"))
     assert words_in(python)
-    assert desk.colourist.sent == 4
+    assert desk.process.sent == 4
 
 
 def test_where_no_signal_ends_the_child_the_window_does(desk, qtbot):
-    desk.ask(Code("x = 1", "python"))
-    desk.colourist._late.setInterval(50)
+    desk.ask(HighlightRequest("x = 1", "python"))
+    desk.process._late.setInterval(50)
     hanging = desk.child
     hanging.suspend()
-    assert desk.ask(Code("x = 2", "python")) == [[None]]
+    assert desk.ask(HighlightRequest("x = 2", "python")) == [[None]]
     qtbot.waitUntil(lambda: not hanging.is_running())
-    desk.colourist._late.setInterval(module.PATIENCE)
-    (found,) = desk.ask(Code("x = 3", "python"))
+    desk.process._late.setInterval(module.TIMEOUT_MS)
+    (found,) = desk.ask(HighlightRequest("x = 3", "python"))
     assert words_in(found)
 
 
 def test_a_window_that_stood_still_does_not_blame_the_child(desk, qtbot):
     heard = []
-    desk._errands.append(Errand(Code("x = 1", "python"), heard.append))
-    desk.colourist.look()
-    assert desk.colourist._child.waitForReadyRead(30_000)
-    desk.colourist._on_late()
+    desk._errands.append(HighlightJob(HighlightRequest("x = 1", "python"), heard.append))
+    desk.process.look()
+    assert desk.process._child.waitForReadyRead(30_000)
+    desk.process._on_late()
     qtbot.waitUntil(lambda: bool(heard))
     assert words_in(heard)
-    assert desk.colourist.started == 1
+    assert desk.process.started == 1
 
 
 def test_a_child_that_was_killed_is_replaced_and_its_work_done(desk, qtbot):
-    desk.ask(Code("x = 1", "python"))
+    desk.ask(HighlightRequest("x = 1", "python"))
     desk.child.kill()
-    (found,) = desk.ask(Code("x = 2", "python"))
+    (found,) = desk.ask(HighlightRequest("x = 2", "python"))
     assert words_in(found) == words_by_line("x = 2", "python")
     desk.child.kill()
-    qtbot.waitUntil(lambda: desk.colourist._child is None)
-    (found,) = desk.ask(Code("x = 3", "python"))
+    qtbot.waitUntil(lambda: desk.process._child is None)
+    (found,) = desk.ask(HighlightRequest("x = 3", "python"))
     assert words_in(found)
-    assert desk.colourist.started == 3
+    assert desk.process.started == 3
 
 
 def test_who_kills_the_child_each_time_gets_no_colours(desk, monkeypatch):
-    write = module.framed
-    monkeypatch.setattr(module, "framed", lambda message: b"\xff\xff\xff\xff" + write(message))
-    assert desk.ask(Code("x = 1", "python")) == [[None]]
-    assert desk.colourist.started == 2
+    write = module.encode_frame
+    monkeypatch.setattr(module, "encode_frame", lambda message: b"\xff\xff\xff\xff" + write(message))
+    assert desk.ask(HighlightRequest("x = 1", "python")) == [[None]]
+    assert desk.process.started == 2
 
 
 def test_nonsense_from_the_child_is_no_answer(desk, monkeypatch):
     shouting = [sys.executable, "-c", "import sys; sys.stdout.write('x' * 100, ); sys.stdout.flush(); input()"]
-    monkeypatch.setattr(module, "child_command", lambda part: shouting)
-    assert desk.ask(Code("x = 1", "python")) == [[None]]
+    monkeypatch.setattr(module, "worker_command", lambda part: shouting)
+    assert desk.ask(HighlightRequest("x = 1", "python")) == [[None]]
 
 
 def test_where_no_child_can_be_started_code_is_plain(desk, monkeypatch):
-    monkeypatch.setattr(module, "child_command", lambda part: ["/no/such/program"])
-    assert desk.ask(Code("x = 1", "python"), Code("x = 2", "python")) == [[None], [None]]
-    assert desk.colourist.started == 1
+    monkeypatch.setattr(module, "worker_command", lambda part: ["/no/such/program"])
+    assert desk.ask(HighlightRequest("x = 1", "python"), HighlightRequest("x = 2", "python")) == [[None], [None]]
+    assert desk.process.started == 1
 
 
 def test_after_a_while_without_work_the_child_is_let_go(desk, qtbot):
-    desk.ask(Code("x = 1", "python"))
+    desk.ask(HighlightRequest("x = 1", "python"))
     child = desk.child
-    assert desk.colourist._idle.interval() == module.IDLE
-    assert desk.colourist._idle.isActive()
-    desk.colourist._let_go()
+    assert desk.process._idle.interval() == module.IDLE_MS
+    assert desk.process._idle.isActive()
+    desk.process._let_go()
     qtbot.waitUntil(lambda: not child.is_running())
-    (found,) = desk.ask(Code("x = 2", "python"))
+    (found,) = desk.ask(HighlightRequest("x = 2", "python"))
     assert words_in(found)
 
 
 @pytest.mark.parametrize("text", ["x = 1", PYTHON * 20])
 def test_the_end_leaves_nothing(desk, text):
     heard = []
-    desk._errands.append(Errand(Code(text, "python"), heard.append))
-    desk.colourist.look()
+    desk._errands.append(HighlightJob(HighlightRequest(text, "python"), heard.append))
+    desk.process.look()
     child = desk.child
-    desk.colourist.close()
+    desk.process.close()
     assert not child.is_running()
     assert heard == []
-    desk.colourist.look()
-    assert not desk.colourist.is_busy
+    desk.process.look()
+    assert not desk.process.is_busy
 
 
 def test_it_knows_nothing_and_stands_behind(desk, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    desk.ask(Code("x = 1", "python"))
+    desk.ask(HighlightRequest("x = 1", "python"))
     known = Path(f"/proc/{desk.child.pid}/environ").read_bytes().decode().split("\0")
     assert {each.partition("=")[0] for each in known if each} <= {"PATH", "SYSTEMROOT", "LC_CTYPE"}
     assert desk.child.nice() == os.getpriority(os.PRIO_PROCESS, 0) + 5
-    assert desk.child.rlimit(psutil.RLIMIT_AS)[0] == MEMORY
+    assert desk.child.rlimit(psutil.RLIMIT_AS)[0] == MEMORY_LIMIT
     loaded = {Path(each.path).name for each in desk.child.memory_maps()}
     assert not [name for name in loaded if "Qt" in name]
 
@@ -207,8 +213,8 @@ def test_it_loads_neither_qt_nor_the_reader_of_markdown():
 PARENT = """
 import sys
 from PySide6.QtCore import QCoreApplication
-from ui.transcript.blocks.colouring.coloured import Code
-from ui.transcript.blocks.colouring.colourist import Colourist, Errand
+from ui.transcript.blocks.colouring.coloured import HighlightRequest
+from ui.transcript.blocks.colouring.colourist import HighlighterProcess, HighlightJob
 app = QCoreApplication([])
 errands = [Errand(Code(sys.argv[1], "scala"), lambda answer: print("said", flush=True))]
 colourist = Colourist(lambda: errands.pop() if errands else None)

@@ -9,9 +9,9 @@ from tests.ui.transcript.colouring.whole import words_by_line
 from tests.ui.transcript.standing import Standing
 from ui.look.theme import LIGHT
 from ui.transcript.blocks.code.code_block import CodeBlock
-from ui.transcript.blocks.code.host import CodeHost
-from ui.transcript.blocks.colouring.coloured import Slice
-from ui.transcript.look import Look
+from ui.transcript.blocks.code.host import CodeCallbacks
+from ui.transcript.blocks.colouring.coloured import HighlightSlice
+from ui.transcript.look import RenderStyle
 
 ENDLESS = '"' + "\\" * 2000
 LONG = "def f():\n    return 1  # one\n" * 200
@@ -46,7 +46,7 @@ def test_everybody_who_asks_is_answered_and_nothing_is_coloured_twice(highlighte
         assert words_in(heard) == expected
         assert heard[-1].is_last
     assert len(later) == 1
-    assert highlighter.colourist.sent == 1
+    assert highlighter.process.sent == 1
 
 
 def test_who_asks_again_meanwhile_is_not_told_twice(highlighter, qtbot):
@@ -64,8 +64,8 @@ def test_what_is_too_much_is_plain_at_once_the_next_time(highlighter, qtbot):
     wait(qtbot, highlighter)
     assert words_in(other)
     highlighter.colour(ENDLESS, "scala", again.append)
-    assert heard == again == [Slice(0, [], is_last=True)]
-    assert highlighter.colourist.sent == 2
+    assert heard == again == [HighlightSlice(0, [], is_last=True)]
+    assert highlighter.process.sent == 2
 
 
 def test_only_so_many_wait(highlighter, qtbot):
@@ -73,19 +73,19 @@ def test_only_so_many_wait(highlighter, qtbot):
     for number in range(60):
         highlighter.colour(f"x = {number}", "python", heard.append)
     wait(qtbot, highlighter)
-    assert len(heard) == highlighter.colourist.sent == 40
+    assert len(heard) == highlighter.process.sent == 40
 
 
 def block_of(highlighter, text, language, told):
-    host = CodeHost(
+    host = CodeCallbacks(
         lambda text: None,
         lambda: None,
         highlighter.colour,
-        arrived=lambda: told.append(len(block._lines.words)),
-        later=highlighter.later,
+        on_arrived=lambda: told.append(len(block._lines.words)),
+        run_later=highlighter.later,
     )
     block = CodeBlock(text, language, host)
-    block.lay(400, Look(LIGHT, 100))
+    block.layout(400, RenderStyle(LIGHT, 100))
     return block
 
 
@@ -96,7 +96,7 @@ def test_a_long_block_is_shown_with_its_first_slice_and_at_its_end(highlighter, 
     assert told[0] == 60
     assert told[-1] == 401
     assert block._lines.words == words_by_line(LONG, "python")
-    assert highlighter.colourist.sent == 1
+    assert highlighter.process.sent == 1
 
 
 def test_a_block_that_is_forgotten_between_its_slices_gets_the_rest(highlighter, qtbot):
@@ -104,23 +104,23 @@ def test_a_block_that_is_forgotten_between_its_slices_gets_the_rest(highlighter,
     block = block_of(highlighter, LONG, "python", told)
     qtbot.waitUntil(lambda: bool(told))
     block.forget()
-    block.lay(400, Look(LIGHT, 100))
+    block.layout(400, RenderStyle(LIGHT, 100))
     wait(qtbot, highlighter)
     assert block._lines.words == words_by_line(LONG, "python")
-    assert highlighter.colourist.sent == 1
+    assert highlighter.process.sent == 1
 
 
 def test_a_hostile_block_stays_plain_and_the_window_goes_on(qtbot):
     text = Text(text=f"```scala\n{ENDLESS}\n```\n\n```py\nx = 1\n```\n")
     stand = Standing(qtbot, [Message(role=Role.ASSISTANT, blocks=(text,))])
-    highlighter, turns = stand.view._stage.highlighter, []
+    highlighter, turns = stand.view._render_context.highlighter, []
     beat = QTimer(stand.view)
-    beat.timeout.connect(lambda: turns.append(highlighter.colourist.is_busy))
+    beat.timeout.connect(lambda: turns.append(highlighter.process.is_busy))
     beat.start(5)
-    qtbot.waitUntil(lambda: highlighter.is_idle and highlighter.colourist.sent == 2)
+    qtbot.waitUntil(lambda: highlighter.is_idle and highlighter.process.sent == 2)
     beat.stop()
     assert sum(turns) > 20
     blocks = {each.language: each for each in stand.rows.row(0).blocks if isinstance(each, CodeBlock)}
     assert not any(blocks["scala"]._lines.words)
     assert blocks["py"]._lines.words == words_by_line("x = 1", "python")
-    assert highlighter.colourist.started == 2
+    assert highlighter.process.started == 2

@@ -4,10 +4,10 @@ import pytest
 from pygments.lexers import get_lexer_by_name
 
 from tests.ui.transcript.colouring.whole import words_by_line
-from ui.transcript.blocks.colouring.child import slices
-from ui.transcript.blocks.colouring.coloured import KINDS, Code
-from ui.transcript.blocks.colouring.lexing import iter_lines
-from ui.transcript.blocks.colouring.palette import COLORS
+from ui.transcript.blocks.colouring.child import highlight_slices
+from ui.transcript.blocks.colouring.coloured import WORD_KINDS, HighlightRequest
+from ui.transcript.blocks.colouring.lexing import iter_words_by_line
+from ui.transcript.blocks.colouring.palette import SYNTAX_COLORS
 
 
 def test_half_a_pair_counts_as_one():
@@ -21,7 +21,7 @@ def test_no_language_is_left_out():
 
 
 def test_every_kind_has_a_colour():
-    assert set(KINDS) <= set(COLORS[False]) & set(COLORS[True])
+    assert set(WORD_KINDS) <= set(SYNTAX_COLORS[False]) & set(SYNTAX_COLORS[True])
 
 
 def test_an_endless_line_is_coloured_at_its_beginning():
@@ -34,12 +34,12 @@ def test_a_line_is_there_before_the_next_is_read():
         yield from get_lexer_by_name("python").get_tokens("x = 1\ny")
         raise AssertionError
 
-    assert next(iter_lines(tokens())) == [(4, 1, "number")]
+    assert next(iter_words_by_line(tokens())) == [(4, 1, "number")]
 
 
 @pytest.mark.parametrize("text", ["", "x", "x = 1\n" * 250, ("1," * 700 + "\n") * 9])
 def test_slices_are_the_whole(text):
-    found = list(slices(Code(text, "python")))
+    found = list(highlight_slices(HighlightRequest(text, "python")))
     assert [line for each in found for line in each.words] == words_by_line(text, "python")
     assert [each.line for each in found] == [
         sum(len(before.words) for before in found[:at]) for at in range(len(found))
@@ -48,4 +48,4 @@ def test_slices_are_the_whole(text):
 
 
 def test_the_first_slice_is_a_screen():
-    assert [len(each.words) for each in slices(Code("x = 1\n" * 250, "python"))] == [60, 100, 91]
+    assert [len(each.words) for each in highlight_slices(HighlightRequest("x = 1\n" * 250, "python"))] == [60, 100, 91]

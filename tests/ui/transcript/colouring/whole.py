@@ -1,9 +1,9 @@
 """The colours of a whole text, read here and not in the child."""
 
-from ui.transcript.blocks.colouring.coloured import Word
-from ui.transcript.blocks.colouring.lexing import words_of
+from ui.transcript.blocks.colouring.coloured import StyledWord
+from ui.transcript.blocks.colouring.lexing import iter_highlighted_lines
 
 
-def words_by_line(text: str, language: str) -> list[list[Word]]:
+def words_by_line(text: str, language: str) -> list[list[StyledWord]]:
     """Nothing for an unknown language."""
-    return list(words_of(text, language))
+    return list(iter_highlighted_lines(text, language))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ui.transcript.copying.leaf_forms import (
-    RULE,
+    RULE_TEXT,
     code_html,
     code_markdown,
     leaf_markdown,
@@ -13,10 +13,10 @@ from ui.transcript.copying.leaf_forms import (
     table_markdown,
     table_rule,
 )
-from ui.transcript.markdown.inline import Line, inline
+from ui.transcript.markdown.inline import Line, parse_inline
 from ui.transcript.markdown.leaves import Leaf
 from ui.transcript.markdown.parser import References
-from ui.transcript.markdown.written import as_html
+from ui.transcript.markdown.written import line_to_html
 
 
 def markdown_of(leaf: Leaf, references: References) -> str:
@@ -27,12 +27,12 @@ def markdown_of(leaf: Leaf, references: References) -> str:
         case "math":
             return math_markdown(leaf.text)
         case "rule":
-            return RULE
+            return RULE_TEXT
         case "table":
             head, *rest = table_markdown(_filled(leaf), list(cell_lines(leaf, references))).split("\n")
             return "\n".join([head, table_rule(leaf.aligns), *rest])
         case _:
-            return leaf_markdown(leaf, inline(leaf.text, references))
+            return leaf_markdown(leaf, parse_inline(leaf.text, references))
 
 
 def html_of(leaf: Leaf, references: References) -> str:
@@ -48,13 +48,13 @@ def html_of(leaf: Leaf, references: References) -> str:
             return table_html(leaf.aligns, list(cell_lines(leaf, references)))
         case _:
             tag = f"h{leaf.level}" if leaf.kind == "heading" else "p"
-            return f"<{tag}>{as_html(inline(leaf.text, references))}</{tag}>"
+            return f"<{tag}>{line_to_html(parse_inline(leaf.text, references))}</{tag}>"
 
 
 def cell_lines(leaf: Leaf, references: References) -> Iterator[list[Line]]:
     """The cells of a table, as they are read."""
     for row in _filled(leaf):
-        yield [inline(cell, references) for cell in row]
+        yield [parse_inline(cell, references) for cell in row]
 
 
 def _filled(leaf: Leaf) -> list[list[str]]:

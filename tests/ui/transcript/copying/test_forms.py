@@ -5,11 +5,11 @@ import pytest
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.vocabulary.messages import Message
 from tests.ui.transcript.copying.safe_html import SafeReader
-from ui.transcript.copying.forms import forms_of
-from ui.transcript.copying.spreadsheet import as_csv
-from ui.transcript.rows.body.extracts import table_at
-from ui.transcript.rows.chooser import row_for
-from ui.transcript.rows.markdown_body import LONG
+from ui.transcript.copying.forms import copy_formats_of
+from ui.transcript.copying.spreadsheet import table_to_csv
+from ui.transcript.rows.body.extracts import table_pieces_at
+from ui.transcript.rows.chooser import make_row
+from ui.transcript.rows.markdown_body import LONG_TEXT
 
 ANSWER = """\
 # Title
@@ -41,7 +41,7 @@ Last[^1].
 
 
 def answer(stage, text=ANSWER):
-    return row_for(Transcript([Message.assistant(text)])[0], stage, 0)
+    return make_row(Transcript([Message.assistant(text)])[0], stage, 0)
 
 
 def place(row, words, offset=0):
@@ -50,7 +50,7 @@ def place(row, words, offset=0):
 
 
 def forms(row, start, end):
-    made = forms_of(row.extracts(start, end))
+    made = copy_formats_of(row.extracts(start, end))
     assert (made.markdown, made.html) == (row.markdown(start, end), row.html(start, end))
     return made.plain, made.markdown, made.html.removeprefix('<meta charset="utf-8">')
 
@@ -136,13 +136,13 @@ def test_a_long_table_keeps_its_head_wherever_it_is_copied_from(stage):
     assert row.markdown((2, 0), (2, 8)).splitlines()[:2] == ["| a | b |", "| --- | --- |"]
     assert row.markdown().count("| a | b |") == 1
     assert row.html().count("<table>") == 1
-    rows = [each for block in table_at(row.blocks, 1) for each in block.texts()]
+    rows = [each for block in table_pieces_at(row.blocks, 1) for each in block.cell_texts()]
     assert len(rows) == 601
     assert rows[-1] == ["599", "x"]
 
 
 def test_what_was_not_read_yet_is_copied_too(stage):
-    text = "".join(f"Paragraph {n} with **some** words.\n\n- item\n\n" for n in range(LONG // 20)).strip()
+    text = "".join(f"Paragraph {n} with **some** words.\n\n- item\n\n" for n in range(LONG_TEXT // 20)).strip()
     row = answer(stage, text)
     assert len(row.blocks) < 200
     assert row.markdown() == text
@@ -155,7 +155,7 @@ def test_what_was_not_read_yet_is_copied_too(stage):
 
 def test_a_prompt_is_markdown_as_it_was_typed_unless_it_would_swallow_what_follows(stage):
     def typed(text):
-        return row_for(Transcript([Message.user(text)])[0], stage, 0).markdown()
+        return make_row(Transcript([Message.user(text)])[0], stage, 0).markdown()
 
     assert typed("Fix *this*:\n```py\nx\n```") == "Fix *this*:\n```py\nx\n```"
     assert typed("Look:\n```\nx") == "Look:\n\\`\\`\\`\nx"
@@ -190,4 +190,4 @@ def test_a_prompt_is_markdown_as_it_was_typed_unless_it_would_swallow_what_follo
     ],
 )
 def test_cells_for_spreadsheets(cell, written):
-    assert as_csv([[cell]]) == f"{written}\r\n"
+    assert table_to_csv([[cell]]) == f"{written}\r\n"

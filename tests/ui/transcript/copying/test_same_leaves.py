@@ -8,42 +8,42 @@ from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.vocabulary.messages import Message
 from tests.ui.transcript.copying.any_leaf import html_of, markdown_of
 from tests.ui.transcript.random_markdown import markdown, orderly
-from ui.transcript.copying.nested_html import HtmlText
-from ui.transcript.copying.nested_markdown import MarkdownText
-from ui.transcript.copying.passage import Passage
-from ui.transcript.markdown.inline import inline
-from ui.transcript.markdown.stream import leaves_of
-from ui.transcript.rows.chooser import row_for
+from ui.transcript.copying.nested_html import HtmlWriter
+from ui.transcript.copying.nested_markdown import MarkdownWriter
+from ui.transcript.copying.passage import CopiedBlock
+from ui.transcript.markdown.inline import parse_inline
+from ui.transcript.markdown.stream import parse_leaves
+from ui.transcript.rows.chooser import make_row
 
 texts = st.one_of(markdown, orderly)
 LIMIT = 9
 """Containers inside each other: from twenty blocks on, what is inside is one paragraph of its words."""
 
 
-def written(text, form=markdown_of, joined=MarkdownText):
-    leaves, references = leaves_of(text)
+def written(text, form=markdown_of, joined=MarkdownWriter):
+    leaves, references = parse_leaves(text)
     out = joined()
     for leaf in leaves:
-        out.add(Passage(form(leaf, references), leaf.inside, leaf.tight, leaf.starts, leaf.joint))
+        out.add(CopiedBlock(form(leaf, references), leaf.containers, leaf.tight, leaf.starts, leaf.separator))
     return out.text()
 
 
 def shapes(text):
     """Everything of the leaves, their texts as they are read."""
-    leaves, references = leaves_of(text)
+    leaves, references = parse_leaves(text)
     found = []
     for leaf in leaves:
         if leaf.kind in {"paragraph", "heading"}:
             # Nothing but spaces that are no spaces to Markdown: a paragraph without words.
-            if leaf.text or any(each.marker for each in leaf.inside):
-                found.append((leaf, inline(leaf.text, references)))
+            if leaf.text or any(each.marker for each in leaf.containers):
+                found.append((leaf, parse_inline(leaf.text, references)))
         elif leaf.kind == "table":
             rows = [[*row, *[""] * len(leaf.aligns)][: len(leaf.aligns)] for row in leaf.cells]
-            found.append((leaf, [[inline(cell, references) for cell in row] for row in rows]))
+            found.append((leaf, [[parse_inline(cell, references) for cell in row] for row in rows]))
         else:
             found.append((leaf, leaf.text))
     return [
-        (leaf.kind, said, leaf.level, leaf.info, leaf.inside, leaf.tight, leaf.aligns, leaf.starts, leaf.joint)
+        (leaf.kind, said, leaf.level, leaf.info, leaf.inside, leaf.tight, leaf.aligns, leaf.starts, leaf.separator)
         for leaf, said in found
     ]
 
@@ -54,12 +54,12 @@ def can_be_said(text):
     A formula in display style that has a line of a paragraph to itself stands alone when it is read again; a space
     that is no space may make an item that has no words but goes on; and nothing is nested deeper than the limit.
     """
-    leaves, _ = leaves_of(text)
+    leaves, _ = parse_leaves(text)
     words = [leaf.text for leaf in leaves if leaf.kind == "paragraph"]
     return (
         not any(sign in each for each in words for sign in ("$$", "\\["))
         and "\u00a0" not in text
-        and all(len(leaf.inside) <= LIMIT for leaf in leaves)
+        and all(len(leaf.containers) <= LIMIT for leaf in leaves)
     )
 
 
@@ -106,7 +106,7 @@ def test_html_is_closed_in_order(text):
     from tests.ui.transcript.copying.safe_html import SafeReader
 
     reader = SafeReader()
-    reader.feed(written(text, html_of, HtmlText))
+    reader.feed(written(text, html_of, HtmlWriter))
     reader.close()
     assert reader.open == []
 
@@ -117,11 +117,11 @@ def test_html_is_closed_in_order(text):
 @given(texts)
 def test_a_whole_answer_in_its_row(stage, text):
     # Of a linked picture that stands alone, the picture is kept; of code without a word, nothing.
-    has_words = all(leaf.text for leaf in leaves_of(text)[0] if leaf.kind == "code")
+    has_words = all(leaf.text for leaf in parse_leaves(text)[0] if leaf.kind == "code")
     if can_be_said(text) and has_words and "[![" not in text:
         transcript = Transcript([Message.assistant(text)])
         if len(transcript):
-            assert shapes(row_for(transcript[0], stage, 0).markdown()) == shapes(text)
+            assert shapes(make_row(transcript[0], stage, 0).markdown()) == shapes(text)
 
 
 def test_paragraphs_are_copied_as_they_were_written():

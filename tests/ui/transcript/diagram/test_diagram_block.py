@@ -16,8 +16,8 @@ from tests.ui.transcript.diagram.stand_in import make
 from tests.ui.transcript.feeding import Feed, NoPictures
 from ui.look.theme import DARK, ThemeSource
 from ui.transcript.blocks.diagram.diagram_block import DiagramBlock
-from ui.transcript.blocks.diagram.reasons import sentence_of
-from ui.transcript.blocks.diagram.renderer import NoDiagram, Reason, Renderer
+from ui.transcript.blocks.diagram.reasons import diagram_error_sentence
+from ui.transcript.blocks.diagram.renderer import DiagramError, DiagramErrorReason, DiagramRenderer
 from ui.transcript.view import TranscriptView
 
 
@@ -30,7 +30,7 @@ class Stand:
     def __init__(self, qtbot, tmp_path, python):
         self.bot, self.themes = qtbot, ThemeSource()
         self.view = TranscriptView(self.themes, NoPictures(tmp_path))
-        self.view._stage.diagrams._renderer = Renderer(python)
+        self.view._render_context.diagrams._renderer = DiagramRenderer(python)
         qtbot.addWidget(self.view, before_close_func=lambda each: each.close_workers())
         self.view.resize(800, 600)
         self.view.show()
@@ -41,16 +41,16 @@ class Stand:
 
     @property
     def block(self):
-        return next(each for each in self.view.surface.rows.row(0).blocks if isinstance(each, DiagramBlock))
+        return next(each for each in self.view.row_viewport.rows.row(0).blocks if isinstance(each, DiagramBlock))
 
     def press(self, name):
-        row = self.view.surface.rows.row(0)
+        row = self.view.row_viewport.rows.row(0)
         index, control = next((at, each) for at, each in row.controls() if each.name == name)
-        corner = row.block_box(index).topLeft() + self.view.surface.row_box(0).topLeft()
+        corner = row.block_box(index).topLeft() + self.view.row_viewport.row_box(0).topLeft()
         QTest.mouseClick(self.view.viewport(), Qt.MouseButton.LeftButton, pos=corner + control.box.center())
 
     def names(self):
-        return [control.name for _, control in self.view.surface.rows.row(0).controls()]
+        return [control.name for _, control in self.view.row_viewport.rows.row(0).controls()]
 
     def wait_for(self, name):
         self.bot.waitUntil(lambda: name in self.names())
@@ -66,7 +66,7 @@ SOURCE = "flowchart TD\n A --> B"
 
 def test_it_is_shown_and_hidden_again_and_opens_large(stand):
     block = stand.tell(f"Look:\n\n```mermaid\n{SOURCE}\n```\n\nEnd.")
-    before = block.lay(700, stand.view._stage.look)
+    before = block.layout(700, stand.view._render_context.look)
     assert "Show diagram" in stand.names()
     stand.press("Show diagram")
     assert "Stop drawing" in stand.names()
@@ -92,26 +92,26 @@ def test_another_theme_draws_it_anew(stand):
     stand.wait_for("Show source")
     stand.themes.use(DARK, 100)
     stand.wait_for("Show source")
-    assert len(stand.view._stage.diagrams._kept) == 2
+    assert len(stand.view._render_context.diagrams._kept) == 2
 
 
 def test_what_cannot_be_drawn_says_why_above_its_source(stand):
     block = stand.tell("```mermaid\nwrong\n```")
     stand.press("Show diagram")
     stand.bot.waitUntil(lambda: block._problem is not None)
-    assert sentence_of(block._problem) == (
+    assert diagram_error_sentence(block._problem) == (
         "This diagram cannot be drawn: Parse error on line 2. Ask for it again, or mend the source."
     )
     assert "Show diagram" in stand.names()
-    assert block._head > stand.view._stage.look.px(34)
+    assert block._head > stand.view._render_context.look.px(34)
 
 
 def test_stop_ends_it(stand):
     block = stand.tell("```mermaid\nhang\n```")
     stand.press("Show diagram")
-    stand.bot.waitUntil(lambda: bool(stand.view._stage.diagrams._renderer._running))
+    stand.bot.waitUntil(lambda: bool(stand.view._render_context.diagrams._renderer._running))
     stand.press("Stop drawing")
-    stand.bot.waitUntil(lambda: not stand.view._stage.diagrams._workshop.is_busy)
+    stand.bot.waitUntil(lambda: not stand.view._render_context.diagrams._workshop.is_busy)
     assert block._problem is None
     assert "Show diagram" in stand.names()
 
@@ -132,15 +132,15 @@ def test_other_code_is_no_diagram(stand):
     assert "Show diagram" not in stand.names()
 
 
-@pytest.mark.parametrize("reason", [each for each in Reason if each is not Reason.STOPPED])
+@pytest.mark.parametrize("reason", [each for each in DiagramErrorReason if each is not DiagramErrorReason.STOPPED])
 def test_every_reason_is_a_sentence(qapp, reason):
-    words = sentence_of(NoDiagram(reason, "Error: \x1b[31m\u202ebad"))
+    words = diagram_error_sentence(DiagramError(reason, "Error: \x1b[31m\u202ebad"))
     assert words.endswith(".")
     assert "\u202e" not in words
-    assert ("desktop-agent[diagrams]" in words) == (reason is Reason.NOT_INSTALLED)
+    assert ("desktop-agent[diagrams]" in words) == (reason is DiagramErrorReason.NOT_INSTALLED)
 
 
-class Scripted(Renderer):
+class Scripted(DiagramRenderer):
     """Answers at once; remembers what it was asked for."""
 
     def __init__(self, *answers):
@@ -161,7 +161,9 @@ def failed(stand, block):
 
 
 def test_what_failed_is_not_drawn_again_by_a_rebuild(stand):
-    renderer = stand.view._stage.diagrams._renderer = Scripted(*[NoDiagram(Reason.WRONG, "bad")] * 3)
+    renderer = stand.view._render_context.diagrams._renderer = Scripted(
+        *[DiagramError(DiagramErrorReason.WRONG, "bad")] * 3
+    )
     block = stand.tell(f"```mermaid\n{SOURCE}\n```")
     stand.press("Show diagram")
     failed(stand, block)
@@ -169,19 +171,21 @@ def test_what_failed_is_not_drawn_again_by_a_rebuild(stand):
     stand.view.grab()
     stand.themes.use(DARK, 120)
     stand.view.grab()
-    stand.bot.waitUntil(lambda: not stand.view._stage.diagrams._workshop.is_busy)
+    stand.bot.waitUntil(lambda: not stand.view._render_context.diagrams._workshop.is_busy)
     assert len(renderer.asked) == 1
     assert "Show diagram" in stand.names()
 
 
 def test_the_same_source_fails_once_until_the_person_asks_again(stand):
-    renderer = stand.view._stage.diagrams._renderer = Scripted(*[NoDiagram(Reason.TOO_SLOW)] * 3)
+    renderer = stand.view._render_context.diagrams._renderer = Scripted(
+        *[DiagramError(DiagramErrorReason.TOO_SLOW)] * 3
+    )
     block = stand.tell(f"```mermaid\n{SOURCE}\n```\n\nx")
     stand.press("Show diagram")
     failed(stand, block)
     other = DiagramBlock(block.text, "mermaid", block._host, replace(block._drawing, shown=True))
-    other.lay(700, stand.view._stage.look)
-    assert other._problem == NoDiagram(Reason.TOO_SLOW)
+    other.layout(700, stand.view._render_context.look)
+    assert other._error == DiagramError(DiagramErrorReason.TOO_SLOW)
     assert len(renderer.asked) == 1
     stand.press("Show diagram")
     stand.bot.waitUntil(lambda: len(renderer.asked) == 2)
@@ -189,7 +193,9 @@ def test_the_same_source_fails_once_until_the_person_asks_again(stand):
 
 
 def test_what_was_stopped_is_not_remembered_as_failed(stand):
-    renderer = stand.view._stage.diagrams._renderer = Scripted(NoDiagram(Reason.STOPPED), NoDiagram(Reason.WRONG, "x"))
+    renderer = stand.view._render_context.diagrams._renderer = Scripted(
+        DiagramError(DiagramErrorReason.STOPPED), DiagramError(DiagramErrorReason.WRONG, "x")
+    )
     block = stand.tell(f"```mermaid\n{SOURCE}\n```")
     stand.press("Show diagram")
     stand.wait_for("Show diagram")
@@ -204,9 +210,11 @@ def test_the_old_one_is_stopped_when_another_is_awaited(stand):
 
     def killed():
         go.wait(5)
-        return NoDiagram(Reason.BROKE)
+        return DiagramError(DiagramErrorReason.BROKE)
 
-    renderer = stand.view._stage.diagrams._renderer = Scripted(killed, NoDiagram(Reason.WRONG, "bad"))
+    renderer = stand.view._render_context.diagrams._renderer = Scripted(
+        killed, DiagramError(DiagramErrorReason.WRONG, "bad")
+    )
     stand.tell(f"```mermaid\n{SOURCE}\n```")
     stand.press("Show diagram")
     stand.bot.waitUntil(lambda: len(renderer.asked) == 1)
@@ -220,6 +228,6 @@ def test_the_old_one_is_stopped_when_another_is_awaited(stand):
     block = stand.block
     go.set()
     failed(stand, block)
-    assert block._problem == NoDiagram(Reason.WRONG, "bad")
+    assert block._problem == DiagramError(DiagramErrorReason.WRONG, "bad")
     assert renderer.asked[0] == renderer.asked[1]
     assert len(renderer.asked) == 2

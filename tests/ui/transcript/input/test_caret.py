@@ -13,7 +13,7 @@ from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.ui.transcript.feeding import Feed, NoPictures
 from ui.look.theme import LIGHT, ThemeSource
-from ui.transcript.surface.selection import Place
+from ui.transcript.surface.selection import TextPosition
 from ui.transcript.view import TranscriptView
 
 KEYS = {
@@ -48,7 +48,7 @@ class Stand:
 
     @property
     def rows(self):
-        return self.view.surface.rows
+        return self.view.row_viewport.rows
 
     def send(self, *events):
         self.view.apply([change for event in events for change in self.feed(event)])
@@ -140,7 +140,7 @@ def test_shift_selects_and_what_is_selected_is_copied(qtbot):
     stand.press("shift+end", "shift+down")
     assert stand.copied().startswith("two three\n\nFour")
     stand.press("left")
-    assert stand.view.surface.selection.is_empty
+    assert stand.view.row_viewport.selection.is_empty
 
 
 def test_enter_opens_the_link_that_the_caret_is_in(qtbot):
@@ -219,7 +219,7 @@ def test_escape_leaves_and_the_arrows_scroll_again(qtbot):
     stand = Stand(qtbot, [Message.user(f"Message {number}") for number in range(50)])
     stand.begin()
     turned = []
-    stand.caret.turned.connect(turned.append)
+    stand.caret.toggled.connect(turned.append)
     stand.press("esc")
     assert turned == [False]
     assert not stand.caret.is_on
@@ -230,7 +230,7 @@ def test_escape_leaves_and_the_arrows_scroll_again(qtbot):
 def test_the_pointer_moves_the_caret(qtbot):
     stand = Stand(qtbot, [Message.assistant("One two three")])
     stand.begin()
-    box = stand.rows.row(0).block_box(0).translated(stand.view.surface.row_box(0).topLeft())
+    box = stand.rows.row(0).block_box(0).translated(stand.view.row_viewport.row_box(0).topLeft())
     QTest.mouseClick(stand.view.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(box.left() + 60, box.center().y()))
     assert 4 < stand.at[2] < 13
 
@@ -239,7 +239,7 @@ def test_walking_messages_takes_the_caret_along(qtbot):
     stand = Stand(qtbot, [Message.user("One"), Message.user("Two"), Message.user("Three")])
     stand.begin()
     stand.press("ctrl+down", "ctrl+down")
-    assert stand.view.surface.focused[0] == stand.at[0]
+    assert stand.view.row_viewport.focused[0] == stand.at[0]
 
 
 @pytest.mark.parametrize("flash", [0, 1000])
@@ -265,10 +265,10 @@ def test_a_long_message_that_is_read_later_keeps_the_caret_in_its_words(qtbot):
     stand.press("ctrl+end", "ctrl+left", "ctrl+left")
     place = stand.caret.place
     words = stand.rows.row(0).blocks[place.block].plain()
-    qtbot.waitUntil(lambda: not stand.view.scroller._ahead._timer.isActive())
+    qtbot.waitUntil(lambda: not stand.view.scroller._prefetcher._timer.isActive())
     assert stand.rows.row(0).blocks[stand.caret.place.block].plain() == words
     assert stand.caret.place.offset == place.offset
     stand.press("ctrl+home")
     assert stand.at == (0, 0, 0)
     assert stand.is_seen()
-    assert stand.caret.place == Place(0, 0, 0)
+    assert stand.caret.place == TextPosition(0, 0, 0)

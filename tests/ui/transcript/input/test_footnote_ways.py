@@ -7,23 +7,23 @@ from desktop_agent.vocabulary.messages import Message
 from tests.ui.transcript.standing import Standing
 from ui.transcript.input import links
 from ui.transcript.markdown.inline.lines import FOOTNOTE_TARGET
-from ui.transcript.rows.body.uncut import UncutBlock
-from ui.transcript.rows.body.unread import UnreadBlock
-from ui.transcript.rows.chooser import row_for
+from ui.transcript.rows.body.uncut import SplittingSection
+from ui.transcript.rows.body.unread import LazySection
+from ui.transcript.rows.chooser import make_row
 
 NOTES = "\n\n".join([*(f"Word[^{each}]." for each in "abc"), *(f"[^{each}]: Note {each}." for each in "abc")])
 
 
 @pytest.fixture
 def ways(qtbot, monkeypatch):
-    monkeypatch.setattr(links, "_REMEMBERED", 2)
+    monkeypatch.setattr(links, "_MAX_BACK_POSITIONS", 2)
     standing = Standing(qtbot, [Message.assistant(NOTES)])
     standing.rows.settle()
     return standing.view._links
 
 
 def labels(ways):
-    return [label for _, label in ways._came_from]
+    return [label for _, label in ways._back_positions]
 
 
 def test_only_the_last_ones_are_remembered(ways):
@@ -43,9 +43,9 @@ def test_one_that_is_used_again_is_the_last(ways):
 def test_a_footnote_in_the_first_section_of_a_very_long_text_is_found(qtbot):
     text = "[^n]: The note.\n\n" + "Some words of a paragraph.\n\n" * 12_000 + "The word[^n]."
     standing = Standing(qtbot)
-    row = row_for(Transcript([Message.assistant(text)])[0], standing.rows.stage, 600)
-    assert [type(block) for block in row.blocks] == [UncutBlock]
+    row = make_row(Transcript([Message.assistant(text)])[0], standing.rows.render_context, 600)
+    assert [type(block) for block in row.blocks] == [SplittingSection]
     links._read_until(row, "[^n]:")
-    (at,) = links._notes(row, "n")
+    (at,) = links._footnote_blocks(row, "n")
     assert row.blocks[at].plain() == "The note."
-    assert sum(isinstance(block, UnreadBlock) for block in row.blocks) > 50
+    assert sum(isinstance(block, LazySection) for block in row.blocks) > 50

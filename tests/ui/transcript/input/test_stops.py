@@ -16,7 +16,7 @@ def opened(qtbot, *messages):
     stand.view.scroller.to_start()
     QTest.keyClick(stand.view, Qt.Key.Key_Down, CONTROL)
     QTest.keyClick(stand.view, Qt.Key.Key_Up, CONTROL)
-    assert stand.view.surface.focused == (0, "")
+    assert stand.view.row_viewport.focused == (0, "")
     return stand
 
 
@@ -49,14 +49,14 @@ def test_a_link_with_the_keyboard_has_a_ring(qtbot):
 def test_what_is_far_down_is_reached_and_brought_into_sight(qtbot):
     stand = opened(qtbot, Message.assistant(f"{FILLER}\n\n```py\nx = 1\n```\n\n{FILLER}\n\n[end](https://x.org)"))
     assert tab(stand).endswith("/Copy code")
-    block = int(stand.view.surface.focused[1].partition("/")[0])
-    top = stand.rows.row(0).block_box(block).top() + stand.view.surface.row_box(0).top()
+    block = int(stand.view.row_viewport.focused[1].partition("/")[0])
+    top = stand.rows.row(0).block_box(block).top() + stand.view.row_viewport.row_box(0).top()
     assert 0 <= top <= stand.view.viewport().height()
     while "#link" not in tab(stand):
-        assert stand.view.surface.focused[1]
+        assert stand.view.row_viewport.focused[1]
     assert stand.rows.top > top
     QTest.keyClick(stand.view, Qt.Key.Key_Tab)
-    assert stand.view.surface.focused == (0, "")
+    assert stand.view.row_viewport.focused == (0, "")
 
 
 def test_arrows_move_what_is_too_wide(qtbot):

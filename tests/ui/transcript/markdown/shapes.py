@@ -8,13 +8,13 @@ another of the same kind begins are not in it; of links only those that may be o
 from html.parser import HTMLParser
 from typing import NamedTuple
 
-from ui.transcript.markdown.inline import LINE_BREAK, Line, Style, cut, inline
+from ui.transcript.markdown.inline import LINE_BREAK, Line, SpanStyle, parse_inline, slice_utf16
 from ui.transcript.markdown.inline.links import safe_target
 from ui.transcript.markdown.leaves import Leaf
 from ui.transcript.markdown.parser import References
 
 Run = tuple[str, int, str]
-_STYLES = {"em": Style.ITALIC, "strong": Style.BOLD, "code": Style.CODE}
+_STYLES = {"em": SpanStyle.ITALIC, "strong": SpanStyle.BOLD, "code": SpanStyle.CODE}
 _HEADINGS = {f"h{level}" for level in range(1, 7)}
 
 
@@ -41,11 +41,11 @@ def shape_of_leaves(leaves: tuple[Leaf, ...], references: References) -> list[Bl
     blocks: list[Block] = []
     for leaf in leaves:
         inside = tuple(
-            each.kind if each.kind == "quote" else f"{each.kind} {each.marker.rstrip('.)')}" for each in leaf.inside
+            each.kind if each.kind == "quote" else f"{each.kind} {each.marker.rstrip('.)')}" for each in leaf.containers
         )
         if leaf.kind in {"paragraph", "heading"}:
             kind = f"h{leaf.level}" if leaf.level else "p"
-            blocks.append(Block(inside, kind, _runs(inline(leaf.text, references))))
+            blocks.append(Block(inside, kind, _runs(parse_inline(leaf.text, references))))
         else:
             kind = f"code {leaf.info.split()[0] if leaf.info else ''}" if leaf.kind == "code" else leaf.kind
             blocks.append(Block(inside, kind, _joined([(leaf.text, 0, "")])))
@@ -56,11 +56,11 @@ def _runs(line: Line) -> tuple[Run, ...]:
     runs: list[Run] = []
     at = 0
     for span in line.spans:
-        runs.append((cut(line.text, at, span.start), 0, ""))
+        runs.append((slice_utf16(line.text, at, span.start), 0, ""))
         at = span.start + span.length
-        if not span.style & Style.NOTE:
-            runs.append((cut(line.text, span.start, at), span.style & ~Style.HIDDEN, span.href))
-    runs.append((cut(line.text, at, 1 << 30), 0, ""))
+        if not span.style & SpanStyle.NOTE:
+            runs.append((slice_utf16(line.text, span.start, at), span.style & ~SpanStyle.HIDDEN, span.href))
+    runs.append((slice_utf16(line.text, at, 1 << 30), 0, ""))
     return _joined([(text.replace("\n", LINE_BREAK), style, href) for text, style, href in runs])
 
 
@@ -100,7 +100,7 @@ class _Reader(HTMLParser):
             self._after_break = True
         elif tag == "img":
             target = given.get("src", "")
-            self._add(f"[{given.get('alt') or target}]", Style.IMAGE, self._href or safe_target(target))
+            self._add(f"[{given.get('alt') or target}]", SpanStyle.IMAGE, self._href or safe_target(target))
         else:
             self._styles.append(_STYLES[tag])
 
@@ -144,7 +144,7 @@ class _Reader(HTMLParser):
         for each in self._styles:
             style |= each
         href = href or self._href
-        self._runs.append((text, style | (Style.LINK if href else 0), href))
+        self._runs.append((text, style | (SpanStyle.LINK if href else 0), href))
 
     def _flush(self) -> None:
         if self._kind:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.ui.transcript.markdown.shapes import shape_of_html, shape_of_leaves
 from tests.ui.transcript.random_markdown import Reader
-from ui.transcript.markdown.stream import leaves_of
+from ui.transcript.markdown.stream import parse_leaves
 
 PAGE = Path(__file__).parents[4] / "docs" / "markdown.md"
 
@@ -26,7 +26,7 @@ def on_purpose() -> set[int]:
 def test_what_is_shown_is_what_the_specification_says_or_listed_as_different(examples):
     assert len(examples) == 652
     different = {
-        each.number for each in examples if shape_of_leaves(*leaves_of(each.markdown)) != shape_of_html(each.html)
+        each.number for each in examples if shape_of_leaves(*parse_leaves(each.markdown)) != shape_of_html(each.html)
     }
     assert different == on_purpose()
     assert len(on_purpose()) < 80
@@ -38,6 +38,6 @@ def test_every_example_is_the_same_letter_by_letter(examples):
         for char in each.markdown:
             reader.append(char)
         reader.finish()
-        whole, references = leaves_of(each.markdown)
+        whole, references = parse_leaves(each.markdown)
         assert (each.number, tuple(reader.closed)) == (each.number, whole)
         assert reader.stream.references.keys() == references.keys()

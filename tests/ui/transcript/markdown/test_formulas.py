@@ -4,7 +4,7 @@ import pytest
 
 from ui.transcript.markdown.parser import make_parser
 from ui.transcript.markdown.rules import display_math
-from ui.transcript.markdown.stream import leaves_of
+from ui.transcript.markdown.stream import parse_leaves
 
 PARSER = make_parser()
 
@@ -71,7 +71,7 @@ def test_thousands_of_openings_are_read_at_once(text):
 
 
 def blocks(text):
-    return [(leaf.kind, leaf.text) for leaf in leaves_of(text)[0]]
+    return [(leaf.kind, leaf.text) for leaf in parse_leaves(text)[0]]
 
 
 @pytest.mark.parametrize(
@@ -133,5 +133,5 @@ def test_thousands_of_formulas_without_end_are_looked_for_once(opening, monkeypa
         return is_found(opened)
 
     monkeypatch.setattr(display_math, "end_mark", counted)
-    leaves_of(opening * 500)
+    parse_leaves(opening * 500)
     assert len(looked) < 4000

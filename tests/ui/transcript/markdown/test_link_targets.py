@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from markdown_it.common.normalize_url import normalizeLink, validateLink
 
 from ui.transcript.markdown.inline.links import safe_target
-from ui.transcript.markdown.rules.link_targets import may_lead, written_target
+from ui.transcript.markdown.rules.link_targets import is_valid_target, normalize_target
 
 _SIGNS = [*"a/?#@:[]()*~\\^{|_-+.;&=$,!'\" \t\nés\0。"]
 _WORDS = ["http://", "HTTPS://", "//", "example.org", "EXAMPLE", "xn--a", "ſ", "::1", "80", "%20", "%", ".."]
@@ -22,8 +22,8 @@ _TARGETS = st.sampled_from(["", "http://", "https://", "https://a.example/"]).fl
 @example("https://a.example/'\"")
 @example("https://a_b.example:/")
 def test_a_target_is_written_and_judged_as_the_library_does_it(target):
-    assert written_target(target) == normalizeLink(target)
-    assert may_lead(target) == validateLink(target)
+    assert normalize_target(target) == normalizeLink(target)
+    assert is_valid_target(target) == validateLink(target)
 
 
 @given(_TARGETS)

@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 
 from tests.ui.transcript.random_markdown import markdown
 from ui.transcript.markdown import sections as sections_module
-from ui.transcript.markdown.rules.display_math import OPENING
-from ui.transcript.markdown.rules.footnotes import FOOTNOTES
-from ui.transcript.markdown.sections import SECTION, at_once, cut_up, definitions_of, sections
-from ui.transcript.markdown.stream import leaves_of, normal
+from ui.transcript.markdown.rules.display_math import MATH_OPENING
+from ui.transcript.markdown.rules.footnotes import FOOTNOTES_KEY
+from ui.transcript.markdown.sections import SECTION, definitions_of, run_to_end, split_in_steps, split_sections
+from ui.transcript.markdown.stream import normalize_newlines, parse_leaves
 
 
 def names(references):
-    return {label: set(each) if label == FOOTNOTES else each["href"] for label, each in references.items()}
+    return {label: set(each) if label == FOOTNOTES_KEY else each["href"] for label, each in references.items()}
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -29,16 +29,16 @@ def names(references):
 @example("- ```|x\n  -|-\n  ```\n\nw\n\n# h", 1)
 @example("[a]: /1\n\n[A]: /2\n\n[^b]: x\n\n[^b]: y\n\n> [c]:\n> /3", 1)
 def test_sections_say_the_same_as_the_whole_text(text, least):
-    text = normal(text)
+    text = normalize_newlines(text)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sections_module, "SECTION", least)
-        found = sections(text)
+        found = split_sections(text)
         definitions = definitions_of(text)
-        assert at_once(cut_up(text)) == (found, definitions)
+        assert run_to_end(split_in_steps(text)) == (found, definitions)
     assert "".join(text[start:end] for start, end in found) == text
     assert all(end - start >= least for start, end in found[:-1])
-    whole, references = leaves_of(text)
-    assert [leaf for start, end in found for leaf in leaves_of(text[start:end])[0]] == list(whole)
+    whole, references = parse_leaves(text)
+    assert [leaf for start, end in found for leaf in parse_leaves(text[start:end])[0]] == list(whole)
     assert names(definitions) == names(references)
 
 
@@ -56,7 +56,7 @@ PARTS = (
 
 def test_an_ordinary_long_text_is_cut_into_sections_of_about_one_length():
     text = "".join(PARTS[index % len(PARTS)] * (1 + index % 3) for index in range(2000))
-    lengths = [end - start for start, end in sections(text)]
+    lengths = [end - start for start, end in split_sections(text)]
     assert len(lengths) > len(text) / SECTION / 1.2
     assert max(lengths) < 1.2 * SECTION
 
@@ -64,9 +64,9 @@ def test_an_ordinary_long_text_is_cut_into_sections_of_about_one_length():
 def test_only_sections_that_may_hold_a_definition_are_parsed(monkeypatch):
     text = "Words [of](https://x.org) it.\n\n" * 2000 + "[a]: /url\n\n" + "- [ ] a\n\nwords\n\n" * 2000
     parsed = []
-    outline = sections_module.outline
+    outline = sections_module.parse_blocks
     monkeypatch.setattr(
-        sections_module, "outline", lambda part, *rest: parsed.append(len(part)) or outline(part, *rest)
+        sections_module, "parse_blocks", lambda part, *rest: parsed.append(len(part)) or outline(part, *rest)
     )
     assert names(definitions_of(text)) == {"A": "/url"}
     assert len(parsed) == 1
@@ -88,10 +88,10 @@ def test_formulas_are_looked_for_once(text, monkeypatch):
     class Counted:
         def finditer(self, text, start, end):
             looked.append(max(0, end - start))
-            return OPENING.finditer(text, start, end)
+            return MATH_OPENING.finditer(text, start, end)
 
-    monkeypatch.setattr(sections_module, "OPENING", Counted())
-    sections(text)
+    monkeypatch.setattr(sections_module, "MATH_OPENING", Counted())
+    split_sections(text)
     assert len(text) / 2 < sum(looked) <= 3 * len(text)
 
 
@@ -101,11 +101,11 @@ def test_formulas_are_looked_for_once(text, monkeypatch):
 )
 def test_cutting_stops_often(line, often):
     text = line * (200_000 // len(line))
-    assert sum(1 for _ in cut_up(text)) >= len(text) // often
+    assert sum(1 for _ in split_in_steps(text)) >= len(text) // often
 
 
 def test_headings_far_from_a_blank_line_end_sections():
-    assert max(end - start for start, end in sections("# a\n" * 20_000)) <= SECTION + 10
+    assert max(end - start for start, end in split_sections("# a\n" * 20_000)) <= SECTION + 10
 
 
 def test_a_label_over_two_lines_opens_no_code_block():
@@ -115,5 +115,5 @@ def test_a_label_over_two_lines_opens_no_code_block():
 
 def test_a_code_block_without_end_is_one_section():
     text = "a\n\n" * 2000 + "```\n" + "# b\n\n" * 3000
-    assert sections(text)[-1][0] <= 6000
-    assert sections("") == []
+    assert split_sections(text)[-1][0] <= 6000
+    assert split_sections("") == []

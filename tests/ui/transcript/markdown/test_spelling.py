@@ -2,10 +2,10 @@
 
 import pytest
 
-from desktop_agent.vocabulary.text.hidden_characters import deceptive
-from ui.transcript.blocks.code.lines.hidden import shown_line
-from ui.transcript.markdown.inline import Line, Span, Style, inline
-from ui.transcript.markdown.inline.spelling import spelled_out
+from desktop_agent.vocabulary.text.hidden_characters import find_deceptive
+from ui.transcript.blocks.code.lines.hidden import spell_out_line
+from ui.transcript.markdown.inline import Line, Span, SpanStyle, parse_inline
+from ui.transcript.markdown.inline.spelling import spell_out_hidden
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from ui.transcript.markdown.inline.spelling import spelled_out
     ],
 )
 def test_soft_hyphens_of_prose_stay(text):
-    assert inline(text).text == text
+    assert parse_inline(text).text == text
 
 
 @pytest.mark.parametrize(
@@ -35,20 +35,20 @@ def test_soft_hyphens_of_prose_stay(text):
     ],
 )
 def test_soft_hyphens_elsewhere_are_spelled_out(text, shown):
-    assert inline(text).text == shown
+    assert parse_inline(text).text == shown
 
 
 def test_soft_hyphens_in_code_are_spelled_out():
-    assert shown_line("pay\u00adpal").text == "pay⟨U+00AD⟩pal"
+    assert spell_out_line("pay\u00adpal").text == "pay⟨U+00AD⟩pal"
 
 
 def test_neighbours_are_one_span_and_stand_in_the_spans_around_them():
     text = "a\u202e\u202eb"
-    assert spelled_out(Line(text), list(deceptive(text))).spans == (Span(1, 16, Style.HIDDEN),)
-    line = spelled_out(Line(text, (Span(0, 2, Style.BOLD),)), list(deceptive(text)))
+    assert spell_out_hidden(Line(text), list(find_deceptive(text))).spans == (Span(1, 16, SpanStyle.HIDDEN),)
+    line = spell_out_hidden(Line(text, (Span(0, 2, SpanStyle.BOLD),)), list(find_deceptive(text)))
     assert line.text == "a⟨U+202E⟩⟨U+202E⟩b"
     assert [(span.start, span.length, span.style) for span in line.spans] == [
-        (0, 1, Style.BOLD),
-        (1, 8, Style.BOLD | Style.HIDDEN),
-        (9, 8, Style.HIDDEN),
+        (0, 1, SpanStyle.BOLD),
+        (1, 8, SpanStyle.BOLD | SpanStyle.HIDDEN),
+        (9, 8, SpanStyle.HIDDEN),
     ]

@@ -8,7 +8,7 @@ from markdown_it.rules_block.table import table as library_table
 
 from ui.transcript.markdown.rules import tables
 from ui.transcript.markdown.rules.tables import table
-from ui.transcript.markdown.stream import MarkdownStream, leaves_of
+from ui.transcript.markdown.stream import MarkdownStream, parse_leaves
 
 _PARSER = MarkdownIt("commonmark").enable("table")
 _INDENTS = st.sampled_from(["", "", " ", "   ", "    "])
@@ -27,16 +27,16 @@ def test_a_head_is_one_when_it_is_one_for_the_library(before, head, between, del
 
 
 def test_a_bar_alone_is_a_row():
-    (leaf,) = leaves_of("| a | b |\n|:-:|---|\n|\n| c | d |\n")[0]
+    (leaf,) = parse_leaves("| a | b |\n|:-:|---|\n|\n| c | d |\n")[0]
     assert leaf.cells == (("a", "b"), ("", ""), ("c", "d"))
     assert leaf.aligns == ("center", "left")
 
 
 def test_the_head_of_an_open_table_is_taken_apart_once(monkeypatch):
     taken = []
-    split = tables._split
-    tables._head.cache_clear()
-    monkeypatch.setattr(tables, "_split", lambda text: taken.append(text) or split(text))
+    split = tables._split_cells
+    tables._parse_head.cache_clear()
+    monkeypatch.setattr(tables, "_split_cells", lambda text: taken.append(text) or split(text))
     stream = MarkdownStream()
     stream.append("| first | second |\n|---|---|\n")
     for number in range(50):

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from ui.transcript.blocks.math import breath as breath_module
-from ui.transcript.blocks.math.breath import _LONG, _SHORT, Breath
+from ui.transcript.blocks.math.breath import _LONG, _SHORT, GilYielder
 from ui.transcript.blocks.math.typesetting import load, typeset
 
 
@@ -36,13 +36,13 @@ class Clock:
 def clock(monkeypatch):
     made = Clock()
     monkeypatch.setattr(breath_module, "time", made)
-    make = Breath.__init__
+    make = GilYielder.__init__
 
     def with_clock(breath):
         make(breath)
         breath._held = made
 
-    monkeypatch.setattr(Breath, "__init__", with_clock)
+    monkeypatch.setattr(GilYielder, "__init__", with_clock)
     return made
 
 
@@ -69,13 +69,13 @@ def breathing(clock, breath, calls, worked):
 
 
 def test_it_pauses_after_each_half_millisecond(clock):
-    pauses = breathing(clock, Breath(), 51, 0.0)
+    pauses = breathing(clock, GilYielder(), 51, 0.0)
     assert pauses == [_SHORT] * len(pauses)
     assert 8 <= len(pauses) <= 11
 
 
 def test_it_pauses_longer_while_the_window_works(clock):
-    breath = Breath()
+    breath = GilYielder()
     pauses = breathing(clock, breath, 30, 1.0)
     assert set(pauses) == {_LONG}
     clock.pauses = []
@@ -84,11 +84,11 @@ def test_it_pauses_longer_while_the_window_works(clock):
 
 def test_it_pauses_where_nobody_can_tell_what_the_window_does(clock, monkeypatch):
     monkeypatch.delattr(Clock, "pthread_getcpuclockid")
-    assert set(breathing(clock, Breath(), 30, 1.0)) == {breath_module._UNKNOWN}
+    assert set(breathing(clock, GilYielder(), 30, 1.0)) == {breath_module._UNKNOWN}
 
 
 def test_the_main_thread_never_pauses(clock):
-    breath = Breath()
+    breath = GilYielder()
     for _ in range(100):
         clock.now += 0.001
         breath()
@@ -96,11 +96,11 @@ def test_the_main_thread_never_pauses(clock):
 
 
 def test_it_is_called_by_code_that_knows_nothing_of_it(clock):
-    breath = Breath()
+    breath = GilYielder()
 
     def job():
         before = sys.gettrace()
-        with breath.in_calls():
+        with breath.during_calls():
             for _ in range(200):
                 clock.now += 0.0001
                 chr_of(65)
@@ -114,10 +114,10 @@ def test_it_is_called_by_code_that_knows_nothing_of_it(clock):
 
 
 def test_it_is_called_before_every_import(clock):
-    breath, before = Breath(), list(sys.meta_path)
+    breath, before = GilYielder(), list(sys.meta_path)
 
     def job():
-        with breath.in_imports():
+        with breath.during_imports():
             sys.modules.pop("this", None)
             clock.now += 1
             for finder in sys.meta_path[:1]:
@@ -141,7 +141,7 @@ def test_while_a_formula_is_typeset_a_pause_is_never_far(qapp, monkeypatch, late
         nonlocal calls
         calls += 1
 
-    monkeypatch.setattr(breath_module.Breath, "__call__", lambda _: asked.append(calls))
+    monkeypatch.setattr(breath_module.GilYielder, "__call__", lambda _: asked.append(calls))
 
     def job():
         sys.settrace(count)
@@ -156,8 +156,8 @@ def test_while_a_formula_is_typeset_a_pause_is_never_far(qapp, monkeypatch, late
 
 
 def test_a_pause_ends(monkeypatch):
-    breath, asked = Breath(), []
-    monkeypatch.setattr(Breath, "_pause", lambda _: asked.append(1) or 0.0001)
+    breath, asked = GilYielder(), []
+    monkeypatch.setattr(GilYielder, "_pause", lambda _: asked.append(1) or 0.0001)
 
     def job():
         while len(asked) < 3:

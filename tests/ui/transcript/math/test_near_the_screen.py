@@ -11,31 +11,31 @@ from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.ui.transcript.feeding import Feed, NoPictures
 from ui.look.theme import DARK, LIGHT, ThemeSource
-from ui.transcript.blocks.block import Brush
+from ui.transcript.blocks.block import PaintContext
 from ui.transcript.blocks.math import formulas as formulas_module
 from ui.transcript.blocks.math import inline_formulas
-from ui.transcript.blocks.math.formulas import Formula, Formulas, MathHost
-from ui.transcript.blocks.math.inline_formulas import em_of
-from ui.transcript.blocks.math.latex import LONGEST, Problem
+from ui.transcript.blocks.math.formulas import FormulaCache, MathCallbacks, RenderedFormula
+from ui.transcript.blocks.math.inline_formulas import formula_em
+from ui.transcript.blocks.math.latex import MAX_LATEX_LENGTH, FormulaError
 from ui.transcript.blocks.math.math_block import MathBlock
-from ui.transcript.blocks.text_block import LeafText
-from ui.transcript.look import Look
+from ui.transcript.blocks.text_block import MarkdownTextBlock
+from ui.transcript.look import RenderStyle
 from ui.transcript.markdown.leaves import Leaf
-from ui.transcript.rows.body.column import Column
+from ui.transcript.rows.body.column import BlockColumn
 from ui.transcript.view import TranscriptView
-from ui.transcript.workshop import Workshop
+from ui.transcript.workshop import JobQueue
 
 
 @pytest.fixture
 def formulas(qapp):
-    workshop = Workshop()
-    yield Formulas(workshop)
+    workshop = JobQueue()
+    yield FormulaCache(workshop)
     workshop.close()
 
 
 @pytest.fixture
 def look(qapp):
-    return Look(LIGHT, 100)
+    return RenderStyle(LIGHT, 100)
 
 
 def waiting(formulas):
@@ -45,14 +45,14 @@ def waiting(formulas):
 
 def column_of(formulas, look, count):
     """Paragraphs and formulas below each other."""
-    host, column = MathHost(formulas.get, lambda: None), Column(look)
-    column.place(400)
+    host, column = MathCallbacks(formulas.get, lambda: None), BlockColumn(look)
+    column.set_width(400)
     for number in range(count):
-        text = LeafText(Leaf("paragraph", f"with $x_{{{number}}}$"), {}, math=host)
-        column.put(2 * number, text)
-        column.put(2 * number + 1, MathBlock(f"y_{{{number}}}", host))
+        text = MarkdownTextBlock(Leaf("paragraph", f"with $x_{{{number}}}$"), {}, math=host)
+        column.set_block(2 * number, text)
+        column.set_block(2 * number + 1, MathBlock(f"y_{{{number}}}", host))
     for index in range(2 * count):
-        column.lay(index)
+        column.layout(index)
     return column
 
 
@@ -69,60 +69,63 @@ def test_what_is_taken_out_or_replaced_waits_no_more(formulas, look):
     column = column_of(formulas, look, 3)
     column.truncate(2)
     assert waiting(formulas) == ["x_{0}", "y_{0}"]
-    column.put(1, MathBlock("z"))
+    column.set_block(1, MathBlock("z"))
     assert waiting(formulas) == ["x_{0}"]
 
 
 def test_another_width_asks_for_nothing_anew(formulas, look):
-    host = MathHost(formulas.get, lambda: None)
+    host = MathCallbacks(formulas.get, lambda: None)
     block = MathBlock("y", host)
     for width in (300, 400):
-        block.lay(width, look)
-    assert len(next(iter(formulas._orders._wanted.values())).orders) == 1
+        block.layout(width, look)
+    assert len(next(iter(formulas._orders._wanted.values())).tickets) == 1
 
 
 def test_a_paragraph_that_grows_goes_on_waiting_for_what_it_has(formulas, look):
-    block = LeafText(Leaf("paragraph", "with $x$"), {}, math=MathHost(formulas.get, lambda: None))
-    block.lay(400, look)
+    block = MarkdownTextBlock(Leaf("paragraph", "with $x$"), {}, math=MathCallbacks(formulas.get, lambda: None))
+    block.layout(400, look)
     (before,) = formulas._orders._wanted.values()
-    block.become(Leaf("paragraph", "with $x$ and more"))
-    block.lay(400, look)
+    block.set_leaf(Leaf("paragraph", "with $x$ and more"))
+    block.layout(400, look)
     assert list(formulas._orders._wanted.values()) == [before]
-    assert len(before.orders) == 1
+    assert len(before.tickets) == 1
     # What stands there is not painted again because of it.
     assert block.dirty_from == 0
-    block.become(Leaf("paragraph", "with $x$ and more" + " words" * 50))
-    block.lay(400, look)
-    block.become(Leaf("paragraph", "with $x$ and more" + " words" * 80))
-    block.lay(400, look)
+    block.set_leaf(Leaf("paragraph", "with $x$ and more" + " words" * 50))
+    block.layout(400, look)
+    block.set_leaf(Leaf("paragraph", "with $x$ and more" + " words" * 80))
+    block.layout(400, look)
     assert block.dirty_from > 0
 
 
 def test_what_is_painted_is_seen(formulas, look):
-    host = MathHost(formulas.get, lambda: None)
-    for block in (LeafText(Leaf("paragraph", "with $x$"), {}, math=host), MathBlock("y", host)):
-        block.lay(400, look)
+    host = MathCallbacks(formulas.get, lambda: None)
+    for block in (MarkdownTextBlock(Leaf("paragraph", "with $x$"), {}, math=host), MathBlock("y", host)):
+        block.layout(400, look)
     assert [each.seen for each in formulas._orders._wanted.values()] == [0, 0]
     image = QImage(400, 100, QImage.Format.Format_RGB32)
-    for text, block in (("x", LeafText(Leaf("paragraph", "with $x$"), {}, math=host)), ("y", MathBlock("y", host))):
-        block.lay(400, look)
+    for text, block in (
+        ("x", MarkdownTextBlock(Leaf("paragraph", "with $x$"), {}, math=host)),
+        ("y", MathBlock("y", host)),
+    ):
+        block.layout(400, look)
         painter = QPainter(image)
-        block.paint(Brush(painter, look, image.rect()))
+        block.paint(PaintContext(painter, look, image.rect()))
         painter.end()
         assert [key[0].latex for key, each in formulas._orders._wanted.items() if each.seen][-1] == text
 
 
 def test_a_formula_of_another_colour_is_seen_too(formulas, look, qtbot):
     drawn_block(formulas, look, "x", qtbot)
-    dark = Look(DARK, 100)
-    block = MathBlock("x", MathHost(formulas.get, lambda: None))
-    block.lay(400, dark)
+    dark = RenderStyle(DARK, 100)
+    block = MathBlock("x", MathCallbacks(formulas.get, lambda: None))
+    block.layout(400, dark)
     assert block._formula.picture is None
-    text = LeafText(Leaf("paragraph", "with $$x$$"), {}, math=MathHost(formulas.get, lambda: None))
-    text.lay(400, dark)
+    text = MarkdownTextBlock(Leaf("paragraph", "with $$x$$"), {}, math=MathCallbacks(formulas.get, lambda: None))
+    text.layout(400, dark)
     image = QImage(400, 100, QImage.Format.Format_RGB32)
     painter = QPainter(image)
-    text.paint(Brush(painter, dark, image.rect()))
+    text.paint(PaintContext(painter, dark, image.rect()))
     painter.end()
     assert all(each.seen for each in formulas._orders._wanted.values())
 
@@ -130,11 +133,11 @@ def test_a_formula_of_another_colour_is_seen_too(formulas, look, qtbot):
 def test_fonts_are_measured_once_for_a_look(look, monkeypatch):
     measured = []
     monkeypatch.setattr(inline_formulas, "QFontMetricsF", lambda font: measured.append(1) or QFontMetricsF(font))
-    assert len({em_of(look.body, look) for _ in range(5)}) == 1
-    assert em_of(look.heading(1), look) > em_of(look.body, look)
+    assert len({formula_em(look.body, look) for _ in range(5)}) == 1
+    assert formula_em(look.heading(1), look) > formula_em(look.body, look)
     assert len(measured) == 2
-    larger = Look(LIGHT, 200)
-    assert em_of(larger.body, larger) > 1.8 * em_of(look.body, look)
+    larger = RenderStyle(LIGHT, 200)
+    assert formula_em(larger.body, larger) > 1.8 * formula_em(look.body, look)
 
 
 PAIRS = [f"With $a_{{{n}}}$ it follows that\n\n$$\\sum_{{k=1}}^{{{n}}} k = {n}$$\n\n" for n in range(300)]
@@ -144,7 +147,7 @@ PAIRS = [f"With $a_{{{n}}}$ it follows that\n\n$$\\sum_{{k=1}}^{{{n}}} k = {n}$$
 def typeset_here(monkeypatch):
     """The sources of what was typeset; the picture is a problem."""
     done = []
-    monkeypatch.setattr(formulas_module, "typeset", lambda latex, display: done.append(latex) or Problem("other"))
+    monkeypatch.setattr(formulas_module, "typeset", lambda latex, display: done.append(latex) or FormulaError("other"))
     return done
 
 
@@ -159,8 +162,8 @@ def view(qtbot):
 
 
 def until_quiet(view, bot):
-    orders = view._stage.formulas._orders
-    bot.waitUntil(lambda: not (orders._wanted or orders._hearing or view._workshop.is_busy))
+    orders = view._render_context.formulas._orders
+    bot.waitUntil(lambda: not (orders._wanted or orders._ready_listeners or view._workshop.is_busy))
 
 
 def numbers(done):
@@ -193,7 +196,7 @@ def test_what_flies_by_is_not_typeset(view, qtbot, typeset_here):
 
 def test_nothing_is_typeset_for_a_conversation_that_is_shown_no_more(view, qtbot, typeset_here):
     view.set_transcript(Transcript([Message.user("Hello"), Message.assistant("".join(PAIRS[:100]))]))
-    assert waiting(view._stage.formulas)
+    assert waiting(view._render_context.formulas)
     view.set_transcript(Transcript([Message.user("Hello"), Message.assistant("So $z$.")]))
     until_quiet(view, qtbot)
     assert typeset_here == ["z"]
@@ -204,24 +207,24 @@ def test_the_screen_is_painted_seldom_for_many_formulas(view, qtbot, monkeypatch
     view._facts.arrived.connect(arrived.append)
     view.set_transcript(Transcript([Message.user("Hello"), Message.assistant("".join(PAIRS[:20]))]))
     until_quiet(view, qtbot)
-    drawn = len(view._stage.formulas._drawn)
+    drawn = len(view._render_context.formulas._drawn)
     assert drawn > 10
     assert 0 < len(arrived) < drawn / 2
 
 
 def drawn_block(formulas, look, latex, qtbot, width=400):
     changed = []
-    block = MathBlock(latex, MathHost(formulas.get, lambda: changed.append(1)))
-    block.lay(width, look)
-    block._order.seen()
+    block = MathBlock(latex, MathCallbacks(formulas.get, lambda: changed.append(1)))
+    block.layout(width, look)
+    block._order.mark_visible()
     qtbot.waitUntil(lambda: bool(changed))
-    block.lay(width, look)
+    block.layout(width, look)
     return block
 
 
 def test_a_part_of_a_drawn_formula_is_all_of_it(formulas, look, qtbot):
     block = drawn_block(formulas, look, "x+x", qtbot)
-    assert isinstance(block._formula, Formula)
+    assert isinstance(block._formula, RenderedFormula)
     (box,) = block.boxes(3, 4)
     assert (box.width(), box.top()) == (block._formula.width, block._pad)
     assert box.center().x() == pytest.approx(200, abs=1)
@@ -230,7 +233,7 @@ def test_a_part_of_a_drawn_formula_is_all_of_it(formulas, look, qtbot):
 
 def test_a_part_of_a_source_is_where_it_stands(look):
     block = MathBlock("x+y\nlonger")
-    height = block.lay(400, look)
+    height = block.layout(400, look)
     first, second = (block.boxes(3 + at, 4 + at)[0] for at in (0, 2))
     assert first.right() < second.left() < 100
     assert block._top <= first.top() == second.top() < 2 * block._top
@@ -242,8 +245,8 @@ def test_a_part_of_a_source_is_where_it_stands(look):
 
 
 def test_what_is_not_shown_of_a_long_source_is_marked_at_its_end(look):
-    block = MathBlock("x" * (LONGEST + 500))
-    height = block.lay(400, look)
-    (box,) = block.boxes(LONGEST + 100, LONGEST + 101)
+    block = MathBlock("x" * (MAX_LATEX_LENGTH + 500))
+    height = block.layout(400, look)
+    (box,) = block.boxes(MAX_LATEX_LENGTH + 100, MAX_LATEX_LENGTH + 101)
     assert box.bottom() > height - 3 * look.mono_line
     assert box.width() < 30

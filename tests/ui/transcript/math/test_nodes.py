@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from ui.transcript.blocks.math.typesetting import Typeset, load, typeset
+from ui.transcript.blocks.math.typesetting import TypesetFormula, load, typeset
 
 load()
 
@@ -13,7 +13,7 @@ from ziamath.nodes.mrow import Mrow  # noqa: E402
 from ziamath.styles import MathStyle, MathVariant, parse_style  # noqa: E402
 
 from ui.transcript.blocks.math import nodes  # noqa: E402
-from ui.transcript.blocks.math.font import use_font  # noqa: E402
+from ui.transcript.blocks.math.font import prepare_font  # noqa: E402
 
 FORMULAS = [
     r"\frac{a+b}{c-d}",
@@ -37,7 +37,7 @@ FORMULAS = [
 @pytest.fixture
 def as_the_library_does(monkeypatch, qapp):
     """What draws a formula without our nodes."""
-    use_font("x")
+    prepare_font("x")
     monkeypatch.setattr(ziamath.nodes.mnode, "parse_style", parse_style)
     monkeypatch.setattr(Mrow, "_get_height_nostretch", nodes._heights[0])
     yield
@@ -50,13 +50,13 @@ def test_every_formula_is_the_same(request, qapp, latex, display):
     ours = typeset(latex, display=display)
     request.getfixturevalue("as_the_library_does")
     theirs = typeset(latex, display=display)
-    assert isinstance(ours, Typeset)
+    assert isinstance(ours, TypesetFormula)
     assert ours == theirs
     assert re.search('viewBox="[-0-9. ]+"', ours.svg)
 
 
 def test_rows_are_made_twice_only_when_something_in_them_stretches(qapp, monkeypatch):
-    use_font("x")
+    prepare_font("x")
     made, make = [], ziamath.nodes.mnode.Mnode.fromelement.__func__
 
     def counted(cls, element, parent, **told):
@@ -78,10 +78,10 @@ def test_a_style_is_the_callers_own():
     from xml.etree.ElementTree import Element
 
     above = MathStyle(MathVariant("sans", italic=True, bold=True, normal=True), scriptlevel=2, mathcolor="#123456")
-    style = nodes.style_of(Element("mi"), above)
+    style = nodes.child_style(Element("mi"), above)
     assert style == above
     style.mathvariant.italic = False
     assert above.mathvariant.italic
     for own in ({"scriptlevel": "3"}, {"mathvariant": "bold"}, {"displaystyle": "false"}, {"style": "color: red"}):
         element = Element("mi", own)
-        assert nodes.style_of(element, above) == parse_style(element, above)
+        assert nodes.child_style(element, above) == parse_style(element, above)

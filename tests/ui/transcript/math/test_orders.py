@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from ui.transcript.blocks.math import orders as orders_module
-from ui.transcript.blocks.math.orders import Orders
-from ui.transcript.workshop import Workshop
+from ui.transcript.blocks.math.orders import RenderQueue
+from ui.transcript.workshop import JobQueue
 
 
 class Stand:
@@ -17,7 +17,7 @@ class Stand:
         self.done, self.kept, self.told = [], [], []
         self.gate = threading.Event()
         self.gate.set()
-        self.orders = Orders(workshop, lambda name, result: self.kept.append((name, result)))
+        self.tickets = RenderQueue(workshop, lambda name, result: self.kept.append((name, result)))
 
     def add(self, name, tell=None):
         """Ask for a job; who hears of it says `name`."""
@@ -27,16 +27,16 @@ class Stand:
             self.gate.wait(20)
             return name.upper()
 
-        return self.orders.add(name, job, lambda: self.told.append(name) or tell)
+        return self.tickets.add(name, job, lambda: self.told.append(name) or tell)
 
     def wait(self):
         """Until nothing waits any more."""
-        self.bot.waitUntil(lambda: not self.orders._wanted and not self.orders._hearing)
+        self.bot.waitUntil(lambda: not self.tickets._wanted and not self.tickets._ready_listeners)
 
 
 @pytest.fixture
 def stand(qapp, qtbot):
-    workshop = Workshop()
+    workshop = JobQueue()
     made = Stand(workshop, qtbot)
     yield made
     made.gate.set()
@@ -55,13 +55,13 @@ def test_what_is_on_the_screen_comes_before_what_is_beside_it(stand):
 
 
 def test_what_was_seen_last_comes_first(stand, monkeypatch):
-    monkeypatch.setattr(orders_module, "_AT_WORK", 0)
+    monkeypatch.setattr(orders_module, "_MAX_RUNNING", 0)
     for names in ("abc", "xyz"):
-        beats = stand.orders._beats
+        beats = stand.tickets._ticks
         for name in names:
             stand.add(name).seen()
-        stand.bot.waitUntil(lambda beats=beats: stand.orders._beats > beats + orders_module._SEEN)
-    monkeypatch.setattr(orders_module, "_AT_WORK", 2)
+        stand.bot.waitUntil(lambda beats=beats: stand.tickets._ticks > beats + orders_module._VISIBLE_TICKS)
+    monkeypatch.setattr(orders_module, "_MAX_RUNNING", 2)
     stand.wait()
     assert stand.done == list("xyzabc")
 
@@ -78,7 +78,7 @@ def test_what_only_flew_by_is_never_done(stand):
 
 def test_nothing_is_done_at_once(stand):
     stand.add("a").seen()
-    stand.orders._beat()
+    stand.tickets._beat()
     assert not stand.workshop.is_busy
     stand.wait()
     assert stand.done == ["a"]
@@ -120,7 +120,7 @@ def test_one_job_for_all_who_wait_for_the_same(stand):
 
 
 def test_who_waits_for_many_is_told_once(stand, monkeypatch):
-    monkeypatch.setattr(orders_module, "_TOGETHER", 1000)
+    monkeypatch.setattr(orders_module, "_MAX_BATCH", 1000)
     calls = []
     tell = lambda: calls.append(1)  # noqa: E731  the same one for all
     for name in "abcdef":
@@ -131,9 +131,9 @@ def test_who_waits_for_many_is_told_once(stand, monkeypatch):
 
 
 def test_too_many_are_not_kept_waiting_unless_they_are_seen(stand, monkeypatch):
-    monkeypatch.setattr(orders_module, "_MOST", 2)
+    monkeypatch.setattr(orders_module, "_MAX_QUEUED", 2)
     orders = [stand.add(name) for name in "abc"]
-    assert list(stand.orders._wanted) == ["b", "c"]
+    assert list(stand.tickets._wanted) == ["b", "c"]
     orders[0].seen()
     stand.wait()
     assert sorted(stand.done) == list("abc")
@@ -156,8 +156,8 @@ def test_what_the_worker_gave_up_is_asked_of_it_again(stand):
 def test_nobody_waits_after_other_rows_are_shown(stand):
     for name in "abc":
         stand.add(name).seen()
-    stand.orders.clear()
-    assert not stand.orders._wanted
+    stand.tickets.clear()
+    assert not stand.tickets._wanted
     stand.add("d").seen()
     stand.wait()
     assert stand.done == ["d"]
@@ -166,22 +166,22 @@ def test_nobody_waits_after_other_rows_are_shown(stand):
 def test_it_rests_when_nothing_waits_and_when_the_workshop_is_closed(stand):
     stand.add("a").seen()
     stand.wait()
-    stand.bot.waitUntil(lambda: not stand.orders._timer.isActive())
+    stand.bot.waitUntil(lambda: not stand.tickets._timer.isActive())
     stand.add("b").seen()
-    assert stand.orders._timer.isActive()
+    assert stand.tickets._timer.isActive()
     stand.workshop.close()
-    assert not stand.orders._timer.isActive()
+    assert not stand.tickets._timer.isActive()
     stand.add("c").seen()
-    assert not stand.orders._timer.isActive()
+    assert not stand.tickets._timer.isActive()
 
 
 def test_what_is_painted_until_it_is_told_is_not_done_again(stand, monkeypatch):
     order = stand.add("a")
     order.seen()
-    monkeypatch.setattr(stand.orders, "_tell", order.seen)
+    monkeypatch.setattr(stand.tickets, "_tell", order.seen)
     stand.bot.waitUntil(lambda: bool(stand.kept))
-    for _ in range(orders_module._SEEN):
-        stand.orders._beat()
+    for _ in range(orders_module._VISIBLE_TICKS):
+        stand.tickets._beat()
     assert stand.told == []
     monkeypatch.undo()
     stand.wait()

@@ -12,10 +12,10 @@ from desktop_agent.vocabulary.engine_events import ToolFinished, ToolStarted, Tu
 from tests.ui.transcript.feeding import Feed, NoPictures
 from ui.look.theme import DARK, ThemeSource
 from ui.transcript.blocks.code.code_block import CodeBlock
-from ui.transcript.blocks.code.output import OutputBlock, TailBlock
+from ui.transcript.blocks.code.output import OutputBlock, OutputTailBlock
 from ui.transcript.blocks.text_block import TextBlock
 from ui.transcript.rows import tool_row
-from ui.transcript.rows.row import SPOKEN
+from ui.transcript.rows.row import MAX_SPOKEN
 from ui.transcript.view import TranscriptView
 
 MANY = [{"a": number, "b": "漢"} for number in range(4000)]
@@ -41,7 +41,7 @@ class Card:
 
     @property
     def row(self):
-        return self.view.surface.rows.row(0)
+        return self.view.row_viewport.rows.row(0)
 
     def block(self, kind):
         return next((each for each in self.row.blocks if isinstance(each, kind)), None)
@@ -78,7 +78,7 @@ def test_large_arguments_are_written_once_and_elsewhere(card, written, qtbot):
     assert not card.says_so()
     rows = card.view.surface.rows
     assert rows.total == card.row.height + 2 * rows.margin
-    assert block.laid
+    assert block.is_laid_out
     assert json.loads(block.text) == {"list": MANY, "hidden": "\u202e"}
     assert "\\u202e" in block.text
     card.row._toggle()
@@ -114,8 +114,8 @@ def test_a_large_result_is_made_ready_elsewhere(card, written, qtbot):
 def test_the_end_of_a_large_failure_comes_from_elsewhere(card, written, qtbot):
     card.show({}, Text(text="line\n" * 60_000 + "\x1b[31mlast\x1b[0m\n"), outcome=Outcome.FAILED)
     assert card.says_so()
-    qtbot.waitUntil(lambda: card.block(TailBlock) is not None)
-    assert card.block(TailBlock).plain().endswith("line\nlast")
+    qtbot.waitUntil(lambda: card.block(OutputTailBlock) is not None)
+    assert card.block(OutputTailBlock).plain().endswith("line\nlast")
     assert threading.main_thread() not in written
 
 
@@ -195,12 +195,12 @@ def test_what_is_folded_is_written_as_far_as_it_is_seen(monkeypatch):
             yield piece
 
     monkeypatch.setattr(json.JSONEncoder, "iterencode", counted)
-    assert tool_row._short({"a": MANY, "b": "c" * 10_000}).startswith('a: [{"a": 0, "b": "漢"}, {"a": 1')
+    assert tool_row._arguments_summary({"a": MANY, "b": "c" * 10_000}).startswith('a: [{"a": 0, "b": "漢"}, {"a": 1')
     assert len(pieces) < 400
 
 
 def test_only_the_beginning_of_a_result_is_told(card):
     item = ToolCallItem("i", "m", "t", "run", {}, state=CallState.ENDED)
     item.result = ToolResult(tool_use_id="t", content=(Text(text="a" * 50_000), Json(value=MANY)))
-    row = tool_row.ToolRow(item, card.view._stage)
-    assert SPOKEN < len(row.spoken()) < SPOKEN + 100
+    row = tool_row.ToolRow(item, card.view._render_context)
+    assert MAX_SPOKEN < len(row.spoken_text()) < MAX_SPOKEN + 100

@@ -9,7 +9,7 @@ from desktop_agent.conversation.items import UserItem
 from desktop_agent.vocabulary.blocks import Image
 from desktop_agent.vocabulary.images import Base64Source
 from tests.ui.transcript.test_pictures import png
-from ui.transcript.rows.chooser import row_for
+from ui.transcript.rows.chooser import make_row
 
 CHART = Image(source=Base64Source(media_type="image/png", data=base64.b64encode(png(400, 200)).decode()), name="a.png")
 
@@ -29,7 +29,7 @@ def painted(row):
 
 @pytest.mark.parametrize("text", ["", "Look"])
 def test_there_is_as_much_room_beside_a_picture_as_above_it(stage, text):
-    row = row_for(UserItem("i", "m", text, (CHART,)), stage, 700)
+    row = make_row(UserItem("i", "m", text, (CHART,)), stage, 700)
     row.settle(0, 800)
     left, right, top, _ = painted(row)
     box = row.block_box(0)
@@ -38,7 +38,7 @@ def test_there_is_as_much_room_beside_a_picture_as_above_it(stage, text):
 
 
 def test_text_alone_has_more_room_beside_it(stage):
-    row = row_for(UserItem("i", "m", "Look", ()), stage, 700)
+    row = make_row(UserItem("i", "m", "Look", ()), stage, 700)
     row.settle(0, 800)
     left, _, top, _ = painted(row)
     box = row.block_box(0)

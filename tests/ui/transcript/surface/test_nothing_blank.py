@@ -20,7 +20,7 @@ def watched(stand):
             row, y = rows.row(index), rows.row_top(index)
             for at, block in enumerate(row.blocks):
                 top = y + row.block_top(at)
-                if not block.laid and top < rows.top + rows.view and top + row.heights[at] > rows.top:
+                if not block.is_laid_out and top < rows.top + rows.view and top + row.heights[at] > rows.top:
                     blank.append((index, at))
         paint(region)
 
@@ -32,7 +32,7 @@ def watched(stand):
 def test_paging_through_a_code_block_of_many_screens(qtbot, key):
     code = f"Intro\n\n```py\n{''.join(LINES)}```\n\nThe end."
     stand = Standing(qtbot, [Message.user("Go on."), Message.assistant(code)])
-    qtbot.waitUntil(lambda: not stand.rows.has_unread())
+    qtbot.waitUntil(lambda: not stand.rows.has_lazy_sections())
     stand.view.scroller.to_start()
     blank = watched(stand)
     for _ in range(60):

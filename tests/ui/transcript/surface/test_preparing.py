@@ -9,7 +9,7 @@ from desktop_agent.vocabulary.messages import Message
 from tests.ui.transcript.feeding import NoPictures
 from ui.look.theme import ThemeSource
 from ui.transcript.blocks.table_block import TableBlock
-from ui.transcript.rows.stack import Stack
+from ui.transcript.rows.stack import BlockStack
 from ui.transcript.surface import reading_ahead
 from ui.transcript.view import TranscriptView
 
@@ -33,7 +33,7 @@ def show(view, *answers):
 
 
 def rest(view, qtbot):
-    qtbot.waitUntil(lambda: not view.scroller._ahead._timer.isActive())
+    qtbot.waitUntil(lambda: not view.scroller._prefetcher._timer.isActive())
 
 
 def unlaid(rows, top, bottom):
@@ -46,7 +46,7 @@ def unlaid(rows, top, bottom):
             continue
         for at, block in enumerate(row.blocks):
             place = y + row.block_top(at)
-            if not block.laid and place < bottom and place + row.heights[at] > top:
+            if not block.is_laid_out and place < bottom and place + row.heights[at] > top:
                 missing.append((index, at))
     return missing
 
@@ -74,8 +74,8 @@ def test_a_page_is_turned_without_laying_anything_out(view, qtbot, monkeypatch):
     show(view, *map(ANSWER.format, range(300)))
     rest(view, qtbot)
     laid = []
-    lay = Stack.lay
-    monkeypatch.setattr(Stack, "lay", lambda row, index: laid.append(index) or lay(row, index))
+    lay = BlockStack.layout
+    monkeypatch.setattr(BlockStack, "layout", lambda row, index: laid.append(index) or lay(row, index))
     view.scroller.scroll_by(-view.surface.rows.view + 40)
     assert laid == []
     rest(view, qtbot)
@@ -86,14 +86,14 @@ def test_the_picture_comes_before_what_is_beside_it(view, qtbot, monkeypatch):
     show(view, *map(ANSWER.format, range(300)))
     rest(view, qtbot)
     done = []
-    paint, prepare = view.surface.paint, reading_ahead.prepare
+    paint, prepare = view.surface.paint, reading_ahead.prefetch_rows
     view.surface.paint = lambda region: done.append("paint") or paint(region)
-    monkeypatch.setattr(reading_ahead, "prepare", lambda *rest: done.append("prepare") or prepare(*rest))
+    monkeypatch.setattr(reading_ahead, "prefetch_rows", lambda *rest: done.append("prepare") or prepare(*rest))
     for _ in range(5):
         done.clear()
         view.scroller.scroll_by(40 - view.surface.rows.view)
         # Its turn may come before the painting.
-        view.scroller._ahead._on_timer()
+        view.scroller._prefetcher._on_timer()
         rest(view, qtbot)
         assert done[:2] == ["paint", "prepare"]
 
@@ -118,4 +118,4 @@ def test_a_table_on_the_screen_keeps_its_columns(view, qtbot):
     tables = [block for block in row.blocks if isinstance(block, TableBlock)]
     assert len(tables) > 2
     assert 0 < rows.row_top(1) + row.block_top(1) - rows.top - rows.view < rows.view
-    assert [block.laid for block in tables[:3]] == [True, False, False]
+    assert [block.is_laid_out for block in tables[:3]] == [True, False, False]

@@ -8,9 +8,9 @@ from PySide6.QtCore import QPoint
 from desktop_agent.vocabulary.blocks import Citation, Text
 from desktop_agent.vocabulary.messages import Message, Role
 from tests.ui.transcript.standing import Standing
-from ui.look.theme import DARK, LIGHT, Reading
-from ui.transcript.rows.body.unread import UnreadBlock
-from ui.transcript.surface.selection import Place
+from ui.look.theme import DARK, LIGHT, ReadingStyle
+from ui.transcript.rows.body.unread import LazySection
+from ui.transcript.surface.selection import TextPosition
 
 WORDS = "many words that go on over several lines of the column, as they do in an ordinary answer of some length, "
 
@@ -23,7 +23,7 @@ def paragraphs(count):
 def standing(qtbot, request):
     """The long one is read section by section."""
     made = Standing(qtbot, [Message.user("Hello"), Message.assistant(paragraphs(request.param)), Message.user("Bye")])
-    made.view.scroller._ahead.start = lambda: None
+    made.view.scroller._prefetcher.start = lambda: None
     made.view.scroller.scroll_by(-3000)
     while not at_top(made)[1]:
         made.view.scroller.scroll_by(5)
@@ -41,24 +41,24 @@ def at_top(standing):
 def y_of(standing, place):
     row = standing.rows.row(place.row)
     row.settle_block(place.block)
-    box = row.blocks[place.block].caret_at(place.offset)
+    box = row.blocks[place.block].caret_rect_at(place.offset)
     return standing.view.surface.row_box(place.row).top() + row.block_box(place.block).top() + box.top()
 
 
 def y_of_words(standing, text, offset):
     blocks = standing.rows.row(1).blocks
-    at = next(at for at, block in enumerate(blocks) if not isinstance(block, UnreadBlock) and block.plain() == text)
-    return y_of(standing, Place(1, at, offset))
+    at = next(at for at, block in enumerate(blocks) if not isinstance(block, LazySection) and block.plain() == text)
+    return y_of(standing, TextPosition(1, at, offset))
 
 
 CHANGES = {
     "theme": lambda standing: standing.themes.use(DARK, 100),
     "larger": lambda standing: standing.themes.use(LIGHT, 170),
     "smaller": lambda standing: standing.themes.use(LIGHT, 60),
-    "text size": lambda standing: standing.themes.read_as(Reading(size=15)),
-    "font": lambda standing: standing.themes.read_as(Reading(font="DejaVu Serif")),
-    "density": lambda standing: standing.themes.read_as(Reading(is_compact=True)),
-    "line width": lambda standing: standing.themes.read_as(Reading(line_width=420)),
+    "text size": lambda standing: standing.themes.set_reading_style(ReadingStyle(size=15)),
+    "font": lambda standing: standing.themes.set_reading_style(ReadingStyle(font="DejaVu Serif")),
+    "density": lambda standing: standing.themes.set_reading_style(ReadingStyle(is_compact=True)),
+    "line width": lambda standing: standing.themes.set_reading_style(ReadingStyle(line_width=420)),
     "window": lambda standing: standing.view.resize(520, 600),
 }
 
@@ -83,7 +83,7 @@ def test_there_and_back_again_is_the_same_picture(standing):
 def test_what_is_selected_stays_selected(standing):
     text = at_top(standing)[0]
     at = next(at for at, block in enumerate(standing.rows.row(1).blocks) if block.plain() == text)
-    standing.view.surface.select(Place(1, at, 10), Place(1, at, 40))
+    standing.view.surface.select(TextPosition(1, at, 10), TextPosition(1, at, 40))
     before = standing.selected()
     assert len(before) == 30
     standing.themes.use(DARK, 140)
@@ -93,7 +93,7 @@ def test_what_is_selected_stays_selected(standing):
 def test_the_caret_stays_before_its_letter(standing):
     place = standing.view.surface.place_at(QPoint(standing.view.surface.column, 300))
     words = standing.rows.row(1).blocks[place.block].plain()
-    standing.view.caret.put(Place(1, place.block, 7))
+    standing.view.caret.put(TextPosition(1, place.block, 7))
     standing.themes.use(DARK, 140)
     standing.view.scroller.to_end()
     standing.themes.use(LIGHT, 100)
@@ -108,9 +108,9 @@ def test_at_the_end_it_stays_at_the_end(standing):
 
 
 def test_only_what_is_near_the_screen_is_laid_out_anew(standing):
-    standing.themes.read_as(replace(Reading(), size=14))
+    standing.themes.set_reading_style(replace(ReadingStyle(), size=14))
     blocks = standing.rows.row(1).blocks
-    laid = sum(block.laid for block in blocks)
+    laid = sum(block.is_laid_out for block in blocks)
     assert 0 < laid < len(blocks) / 2
 
 
@@ -155,10 +155,10 @@ def test_an_answer_that_outlasts_another_look_is_like_one_that_was_made_in_it(qt
     kept, fresh = Standing(qtbot, said), Standing(qtbot, said)
     in_view(kept, 0)
     row = kept.rows.row(1)
-    kept.view.caret.put(Place(1, 1, 3))
+    kept.view.caret.move_to(TextPosition(1, 1, 3))
     kept.themes.use(DARK, zoom)
     assert kept.rows.row(1) is row
-    kept.view.caret.leave()
+    kept.view.caret.turn_off()
     fresh.themes.use(DARK, zoom)
     in_view(fresh, 0)
     in_view(kept, 0)
@@ -172,7 +172,7 @@ def test_an_answer_that_outlasts_another_look_is_like_one_that_was_made_in_it(qt
 def test_there_and_back_again_gaps_are_the_same(qtbot):
     cited = (Citation(title="First", url="https://one.example/a"),)
     standing = Standing(qtbot, [Message(role=Role.ASSISTANT, blocks=(Text(text=EVERY_KIND, citations=cited),))])
-    standing.view.caret.put(Place(0, 1, 3))
+    standing.view.caret.move_to(TextPosition(0, 1, 3))
     row = standing.rows.row(0)
     before = [block.gap for block in row.blocks]
     for zoom in (60, 100):
@@ -183,12 +183,12 @@ def test_there_and_back_again_gaps_are_the_same(qtbot):
 
 def test_another_look_reads_nothing_anew(qtbot, monkeypatch):
     standing = Standing(qtbot, [Message.user("Hello"), Message.assistant(paragraphs(600))])
-    standing.view.scroller._ahead.start = lambda: None
+    standing.view.scroller._prefetcher.start = lambda: None
     standing.view.verticalScrollBar().setValue(standing.view.verticalScrollBar().maximum() // 2)
     blocks = [*standing.rows.row(1).blocks]
-    assert any(isinstance(block, UnreadBlock) for block in blocks)
-    read, count = UnreadBlock.read, []
-    monkeypatch.setattr(UnreadBlock, "read", lambda block, until: (count.append(block), read(block, until)))
+    assert any(isinstance(block, LazySection) for block in blocks)
+    read, count = LazySection.read, []
+    monkeypatch.setattr(LazySection, "read", lambda block, until: (count.append(block), read(block, until)))
     standing.themes.use(DARK, 100)
     assert standing.rows.row(1).blocks == blocks
     assert not count
@@ -196,7 +196,7 @@ def test_another_look_reads_nothing_anew(qtbot, monkeypatch):
 
 def test_what_was_guessed_grows_with_the_letters(qtbot):
     standing = Standing(qtbot, [Message.user("Hello"), Message.assistant(paragraphs(600))])
-    standing.view.scroller._ahead.start = lambda: None
+    standing.view.scroller._prefetcher.start = lambda: None
     standing.view.verticalScrollBar().setValue(standing.view.verticalScrollBar().maximum() // 2)
     before = standing.rows.row(1).height
     standing.themes.use(LIGHT, 50)

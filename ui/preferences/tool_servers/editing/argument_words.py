@@ -4,24 +4,24 @@ import json
 import re
 import shlex
 
-from desktop_agent.vocabulary.mcp.secret_looks import KEY_BEGINNINGS, option_with_secret
+from desktop_agent.vocabulary.mcp.secret_looks import KNOWN_KEY_PREFIXES, find_option_with_secret
 
 # Long runs of letters and digits together, and the beginnings of well-known keys.
-_KEY = re.compile(rf"(?:{KEY_BEGINNINGS})[\w.-]{{8,}}|[A-Za-z0-9+_-]{{28,}}={{0,2}}")
+_SECRET_KEY = re.compile(rf"(?:{KNOWN_KEY_PREFIXES})[\w.-]{{8,}}|[A-Za-z0-9+_-]{{28,}}={{0,2}}")
 
 
-def as_lines(arguments: tuple[str, ...]) -> str:
+def format_arguments(arguments: tuple[str, ...]) -> str:
     """One a line; one that would not be itself in a line of its own is written as JSON."""
-    return "\n".join(json.dumps(each, ensure_ascii=False) if _is_odd(each) else each for each in arguments)
+    return "\n".join(json.dumps(each, ensure_ascii=False) if _needs_quotes(each) else each for each in arguments)
 
 
-def from_lines(text: str) -> tuple[str, ...]:
-    """What `as_lines` wrote, or a person: a line in quotation marks is what stands between them."""
+def parse_arguments(text: str) -> tuple[str, ...]:
+    """What `format_arguments` wrote, or a person: a line in quotation marks is what stands between them."""
     lines = (each.strip() for each in text.split("\n"))
-    return tuple(_unquoted(each) for each in lines if each)
+    return tuple(_unquote(each) for each in lines if each)
 
 
-def taken_apart(line: str) -> tuple[str, ...]:
+def split_command_line(line: str) -> tuple[str, ...]:
     """The words of a shell line; nothing where a quotation mark is left open."""
     try:
         return tuple(shlex.split(line))
@@ -29,23 +29,23 @@ def taken_apart(line: str) -> tuple[str, ...]:
         return ()
 
 
-def secret_looking(arguments: tuple[str, ...]) -> str | None:
+def find_secret(arguments: tuple[str, ...]) -> str | None:
     """The first argument that is probably a secret; it may be none."""
-    option = option_with_secret(arguments)
+    option = find_option_with_secret(arguments)
     if option is not None:
         return option
     for each in arguments:
         meant = each.partition("=")[2] or each
-        if _KEY.fullmatch(meant) and re.search(r"\d", meant) and re.search(r"[A-Za-z]", meant):
+        if _SECRET_KEY.fullmatch(meant) and re.search(r"\d", meant) and re.search(r"[A-Za-z]", meant):
             return meant[:6] + "…"
     return None
 
 
-def _is_odd(argument: str) -> bool:
+def _needs_quotes(argument: str) -> bool:
     return argument != argument.strip() or not argument or argument.startswith('"') or not argument.isprintable()
 
 
-def _unquoted(line: str) -> str:
+def _unquote(line: str) -> str:
     if len(line) < 2 or not line.startswith('"') or not line.endswith('"'):
         return line
     try:

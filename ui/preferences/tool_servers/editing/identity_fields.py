@@ -10,10 +10,10 @@ from desktop_agent.vocabulary.mcp.servers import CLIENT_SECRET, HttpConnection
 from ui.look.controls import label
 from ui.look.theme import SPACE_XS
 
-_LONGEST_ID = 500
+_MAX_CLIENT_ID_LENGTH = 500
 
 
-class IdentityFields(QWidget):
+class OAuthClientFields(QWidget):
     """The secret is hidden as it is typed, and never shown again. It belongs to one client id at one address."""
 
     changed = Signal()
@@ -21,10 +21,10 @@ class IdentityFields(QWidget):
     def __init__(self, connection: HttpConnection | None, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._before = connection.client_id if connection is not None else ""
-        self._is_held = bool(self._before)
-        self._is_elsewhere = False
+        self._is_stored = bool(self._before)
+        self._is_invalidated = False
         self._id = QLineEdit(self._before)
-        self._id.setMaxLength(_LONGEST_ID)
+        self._id.setMaxLength(_MAX_CLIENT_ID_LENGTH)
         self._id.setPlaceholderText(self.tr("Client id, if you were given one"))
         self._id.setAccessibleName(self.tr("Client id"))
         self._secret = QLineEdit(echoMode=QLineEdit.EchoMode.Password)
@@ -54,18 +54,18 @@ class IdentityFields(QWidget):
         typed = self._secret.text()
         return {CLIENT_SECRET: SecretStr(typed)} if typed and self.client_id else {}
 
-    def show_held(self, names: Collection[str]) -> None:
+    def set_stored_secrets(self, names: Collection[str]) -> None:
         """These secrets have a value."""
-        self._is_held = CLIENT_SECRET in names
+        self._is_stored = CLIENT_SECRET in names
         self._on_change()
 
-    def forget_kept(self, *, forgotten: bool) -> None:
+    def invalidate_stored(self, *, forgotten: bool) -> None:
         """The secret in the keyring was given for another address."""
-        self._is_elsewhere = forgotten
+        self._is_invalidated = forgotten
         self._on_change()
 
     def _on_change(self) -> None:
-        is_kept = self._is_held and not self._is_elsewhere and self.client_id == self._before
+        is_kept = self._is_stored and not self._is_invalidated and self.client_id == self._before
         words = self.tr("Kept in the keyring") if is_kept else self.tr("Client secret, if it has one")
         self._secret.setPlaceholderText(words)
         self._secret.setAccessibleDescription(self.tr("What is typed here replaces it.") if is_kept else "")

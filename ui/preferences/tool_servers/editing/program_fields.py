@@ -9,15 +9,20 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPlainTextEdit, QVBoxLayou
 from desktop_agent.vocabulary.mcp.servers import StdioConnection
 from ui.look.controls import announce, button, label
 from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
-from ui.look.visible_text import with_hidden_shown
-from ui.preferences.tool_servers.editing.argument_words import as_lines, from_lines, secret_looking, taken_apart
-from ui.preferences.tool_servers.editing.value_row import variable_words
-from ui.preferences.tool_servers.editing.value_rows import ValueRows
+from ui.look.visible_text import show_hidden
+from ui.preferences.tool_servers.editing.argument_words import (
+    find_secret,
+    format_arguments,
+    parse_arguments,
+    split_command_line,
+)
+from ui.preferences.tool_servers.editing.value_row import variable_labels
+from ui.preferences.tool_servers.editing.value_rows import KeyValueEditor
 
-_LINES = 4
+_ARGUMENT_LINES = 4
 
 
-class ProgramFields(QObject):
+class StdioFields(QObject):
     """Fields for a form. A whole line of a shell is taken apart when the person wants it so."""
 
     changed = Signal()
@@ -28,16 +33,16 @@ class ProgramFields(QObject):
         self._program.setPlaceholderText(self.tr("For example npx or uvx"))
         self._arguments = QPlainTextEdit(tabChangesFocus=True)
         self._arguments.setPlaceholderText(self.tr("For example -y"))
-        self._arguments.setFixedHeight(self._arguments.fontMetrics().lineSpacing() * _LINES + 3 * SPACE_S)
+        self._arguments.setFixedHeight(self._arguments.fontMetrics().lineSpacing() * _ARGUMENT_LINES + 3 * SPACE_S)
         self._apart = label(kind="muted", wrap=True)
-        self._take_apart = button(self.tr("Split it"), self._split)
+        self._split_button = button(self.tr("Split it"), self._split_line)
         self._warning = label(kind="warning", wrap=True)
-        self._other = label(kind="warning", wrap=True)
+        self._changed_warning = label(kind="warning", wrap=True)
         self._before = connection
-        self._variables = ValueRows(themes, variable_words())
+        self._variables = KeyValueEditor(themes, variable_labels())
         if connection is not None:
             self._program.setText(connection.command)
-            self._arguments.setPlainText(as_lines(connection.args))
+            self._arguments.setPlainText(format_arguments(connection.args))
             self._variables.show_values(connection.env, connection.secret_env)
         self._program.textChanged.connect(self._look)
         self._arguments.textChanged.connect(self._look)
@@ -47,8 +52,8 @@ class ProgramFields(QObject):
     def rows(self) -> tuple[tuple[str, QWidget], ...]:
         """Each with its title."""
         return (
-            (self.tr("Program"), self._program_part()),
-            (self.tr("Arguments"), self._arguments_part()),
+            (self.tr("Program"), self._program_widget()),
+            (self.tr("Arguments"), self._arguments_widget()),
             (self.tr("Variables"), self._variables),
         )
 
@@ -57,7 +62,7 @@ class ProgramFields(QObject):
         """As it is written; valid where `wrong` finds nothing."""
         return StdioConnection(
             command=self._program.text().strip(),
-            args=from_lines(self._arguments.toPlainText()),
+            args=parse_arguments(self._arguments.toPlainText()),
             env=self._variables.plain,
             secret_env=self._variables.secret_names,
         )
@@ -67,9 +72,9 @@ class ProgramFields(QObject):
         """Values that are new."""
         return self._variables.secrets
 
-    def show_held(self, names: Collection[str]) -> None:
+    def set_stored_secrets(self, names: Collection[str]) -> None:
         """These secrets have a value."""
-        self._variables.show_held(names)
+        self._variables.set_stored_secrets(names)
 
     def wrong(self) -> tuple[QWidget, str] | None:
         """The first field that cannot be saved, and why."""
@@ -80,53 +85,53 @@ class ProgramFields(QObject):
         return self._variables.wrong()
 
     def _look(self) -> None:
-        words = taken_apart(self._program.text())
+        words = split_command_line(self._program.text())
         is_line = len(words) > 1
-        shown = "  ·  ".join(with_hidden_shown(each) for each in words)
+        shown = "  ·  ".join(show_hidden(each) for each in words)
         self._apart.setText(self.tr("This is a whole command line: {0}").format(shown))
-        for each in (self._apart, self._take_apart):
+        for each in (self._apart, self._split_button):
             each.setVisible(is_line)
-        secret = secret_looking((*words[1:], *from_lines(self._arguments.toPlainText())))
+        secret = find_secret((*words[1:], *parse_arguments(self._arguments.toPlainText())))
         warning = self.tr(
             "“{0}” seems to hold a secret. Arguments are kept in a file, and every program of this machine can read "
             "them: give it as a secret variable, if the server takes one."
         )
-        self._warning.setText(warning.format(with_hidden_shown(secret or "")))
+        self._warning.setText(warning.format(show_hidden(secret or "")))
         self._warning.setVisible(secret is not None)
-        self._look_whether_other()
+        self._update_changed_warning()
         self.changed.emit()
 
-    def _look_whether_other(self) -> None:
+    def _update_changed_warning(self) -> None:
         is_other = self._before is not None and (
             self._program.text().strip() != self._before.command
-            or from_lines(self._arguments.toPlainText()) != self._before.args
+            or parse_arguments(self._arguments.toPlainText()) != self._before.args
         )
-        self._variables.forget_kept(forgotten=is_other)
+        self._variables.invalidate_stored(forgotten=is_other)
         words = ""
-        if is_other and self._variables.has_kept:
+        if is_other and self._variables.uses_stored:
             words = self.tr(
                 "What the secret variables hold was given for what was started before, and goes to nothing else. "
                 "Enter it again."
             )
-        if words and words != self._other.text():
+        if words and words != self._changed_warning.text():
             announce(self._program, words)
-        self._other.setText(words)
-        self._other.setVisible(bool(words))
+        self._changed_warning.setText(words)
+        self._changed_warning.setVisible(bool(words))
 
-    def _split(self) -> None:
-        program, *arguments = taken_apart(self._program.text())
-        rest = from_lines(self._arguments.toPlainText())
-        self._arguments.setPlainText(as_lines((*arguments, *rest)))
+    def _split_line(self) -> None:
+        program, *arguments = split_command_line(self._program.text())
+        rest = parse_arguments(self._arguments.toPlainText())
+        self._arguments.setPlainText(format_arguments((*arguments, *rest)))
         self._program.setText(program)
         self._arguments.setFocus()
         announce(self._program, self.tr("Split into program and arguments"))
 
-    def _program_part(self) -> QWidget:
+    def _program_widget(self) -> QWidget:
         self._program.setAccessibleName(self.tr("Program"))
         apart = QHBoxLayout()
         apart.setSpacing(SPACE_S)
         apart.addWidget(self._apart, 1)
-        apart.addWidget(self._take_apart)
+        apart.addWidget(self._split_button)
         part = QWidget()
         column = QVBoxLayout(part)
         column.setContentsMargins(0, 0, 0, 0)
@@ -135,7 +140,7 @@ class ProgramFields(QObject):
         column.addLayout(apart)
         return part
 
-    def _arguments_part(self) -> QWidget:
+    def _arguments_widget(self) -> QWidget:
         words = self.tr("One per line. No shell reads them: ~, * and $HOME stay as they are.")
         self._arguments.setAccessibleName(self.tr("Arguments"))
         self._arguments.setAccessibleDescription(words)
@@ -143,6 +148,6 @@ class ProgramFields(QObject):
         column = QVBoxLayout(part)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(SPACE_XS)
-        for each in (self._arguments, label(words, "muted", wrap=True), self._warning, self._other):
+        for each in (self._arguments, label(words, "muted", wrap=True), self._warning, self._changed_warning):
             column.addWidget(each)
         return part

@@ -21,23 +21,23 @@ from PySide6.QtWidgets import (
 
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
-from ui.look.controls import announce, button, label, set_kind
+from ui.look.controls import announce, button, label, set_style_property
 from ui.look.parts.flow_rows import FlowRows
 from ui.look.parts.wrapped_choice import WrappedChoice
-from ui.look.sentences import spoken
+from ui.look.sentences import translate_sentence
 from ui.look.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource
-from ui.look.visible_text import with_hidden_shown
-from ui.preferences.tool_servers.editing.address_fields import AddressFields
-from ui.preferences.tool_servers.editing.program_fields import ProgramFields
-from ui.preferences.tool_servers.words import effects_in_words
+from ui.look.visible_text import show_hidden
+from ui.preferences.tool_servers.editing.address_fields import HttpFields
+from ui.preferences.tool_servers.editing.program_fields import StdioFields
+from ui.preferences.tool_servers.words import effect_names
 
-Kind = Literal["program", "address"]
-_LONGEST_ID = 20
-_LONGEST_CALL = 3600
+ServerKind = Literal["program", "address"]
+_MAX_ID_LENGTH = 20
+_MAX_TIMEOUT = 3600
 
 
 class ServerEditor(QFrame):
-    """A new server of a kind, or one that is there. Whoever keeps it answers a failure with `show_failure`."""
+    """A new server of a kind, or one that is there. Whoever keeps it answers a failure with `show_error`."""
 
     saved = Signal(object, object)
     """The McpServer as it shall be, and the new values of its secrets by name."""
@@ -46,7 +46,7 @@ class ServerEditor(QFrame):
     def __init__(
         self,
         themes: ThemeSource,
-        kind: Kind,
+        kind: ServerKind,
         server: McpServer | None,
         taken: Collection[str],
         parent: QWidget | None = None,
@@ -58,10 +58,10 @@ class ServerEditor(QFrame):
         self._was_touched = False
         self._heading = label(kind="strong")
         self._title = QLineEdit()
-        self._fields = _fields(themes, kind, server, self)
+        self._fields = _create_fields(themes, kind, server, self)
         self._rows = self._fields.rows()
         self._trust = QCheckBox()
-        self._effects = {effect: QCheckBox(words) for effect, words in effects_in_words().items()}
+        self._effects = {effect: QCheckBox(words) for effect, words in effect_names().items()}
         self._timeout = QSpinBox()
         self._problem = label(kind="error", wrap=True)
         self._save = button(self.tr("Save"), self.save, "primary")
@@ -82,7 +82,7 @@ class ServerEditor(QFrame):
         """Whether it was handed on, and nothing came of it yet."""
         return not self._save.isEnabled()
 
-    def begin(self) -> None:
+    def start_editing(self) -> None:
         """The person wants to write."""
         self._title.setFocus()
 
@@ -96,7 +96,7 @@ class ServerEditor(QFrame):
     def save(self) -> None:
         """Hand it on, or say what is missing."""
         self._was_touched = True
-        wrong = self._wrong()
+        wrong = self._find_error()
         made = None if wrong is not None else self._made()
         if made is None:
             field, words = wrong or (self._title, self.tr("This cannot be saved. Look at each field again."))
@@ -106,17 +106,17 @@ class ServerEditor(QFrame):
             return
         self._id = made.id
         self._say("", None)
-        self._show_busy(busy=True)
+        self._set_busy(busy=True)
         self.saved.emit(made, self._fields.secrets)
 
-    def show_held(self, names: Collection[str]) -> None:
+    def set_stored_secrets(self, names: Collection[str]) -> None:
         """These secrets have a value; the others were never given one, or lost it."""
-        self._fields.show_held(names)
+        self._fields.set_stored_secrets(names)
 
-    def show_failure(self, sentence: Sentence) -> None:
+    def show_error(self, sentence: Sentence) -> None:
         """It is not kept; all that was written is still here."""
-        self._show_busy(busy=False)
-        words = with_hidden_shown(spoken(sentence))
+        self._set_busy(busy=False)
+        words = show_hidden(translate_sentence(sentence))
         self._say(words, None)
         announce(self, words)
         self._save.setFocus()
@@ -124,21 +124,21 @@ class ServerEditor(QFrame):
     def _on_change(self) -> None:
         self._was_touched = self._was_touched or self.isVisible()
         if self._was_touched:
-            field, words = self._wrong() or (None, "")
+            field, words = self._find_error() or (None, "")
             self._say(words, field)
 
     def _say(self, words: str, wrong: QWidget | None) -> None:
         for each in self.findChildren(QLineEdit):
-            set_kind(each, "invalid", "true" if each is wrong else "false")
+            set_style_property(each, "invalid", "true" if each is wrong else "false")
         self._problem.setText(words)
         self._problem.setAccessibleName(words)
         self._problem.setVisible(bool(words))
 
-    def _show_busy(self, *, busy: bool) -> None:
+    def _set_busy(self, *, busy: bool) -> None:
         for each in (self._save, self._cancel, self._title, *(field for _, field in self._rows)):
             each.setEnabled(not busy)
 
-    def _wrong(self) -> tuple[QWidget, str] | None:
+    def _find_error(self) -> tuple[QWidget, str] | None:
         if not self._title.text().strip():
             return self._title, self.tr("Give the server a title.")
         return self._fields.wrong()
@@ -150,7 +150,7 @@ class ServerEditor(QFrame):
             return McpServer.model_validate(
                 {
                     **base,
-                    "id": self._id or free_id(title, self._taken),
+                    "id": self._id or unused_server_id(title, self._taken),
                     "title": title,
                     "trusted": self._trust.isChecked(),
                     "effects": frozenset(each for each, box in self._effects.items() if box.isChecked()),
@@ -161,7 +161,7 @@ class ServerEditor(QFrame):
         except ValidationError:
             return None
 
-    def _set_up(self, kind: Kind) -> None:
+    def _set_up(self, kind: ServerKind) -> None:
         self.setProperty("kind", "card")
         self._heading.setText(self.tr("A program of this machine") if kind == "program" else self.tr("An address"))
         self.setAccessibleName(self._heading.text())
@@ -169,7 +169,7 @@ class ServerEditor(QFrame):
         self._title.setMaxLength(100)
         self._title.setAccessibleName(self.tr("Title"))
         self._timeout.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self._timeout.setRange(1, _LONGEST_CALL)
+        self._timeout.setRange(1, _MAX_TIMEOUT)
         self._timeout.setSuffix(self.tr(" s"))
         # A style sheet does not reach the room before the number.
         self._timeout.lineEdit().setTextMargins(SPACE_XS, 0, 0, 0)
@@ -193,7 +193,7 @@ class ServerEditor(QFrame):
         form.addRow(self.tr("Title"), self._title)
         for title, field in self._rows:
             form.addRow(title, field)
-        form.addRow(self.tr("Its tools"), self._effects_part())
+        form.addRow(self.tr("Its tools"), self._effects_widget())
         form.addRow(self.tr("Longest call"), self._timeout)
         foot = QHBoxLayout()
         foot.setSpacing(SPACE_S)
@@ -215,7 +215,7 @@ class ServerEditor(QFrame):
         layout.addWidget(self._problem)
         layout.addLayout(foot)
 
-    def _effects_part(self) -> QWidget:
+    def _effects_widget(self) -> QWidget:
         part = QWidget()
         rows = QVBoxLayout(part)
         rows.setContentsMargins(0, 0, 0, 0)
@@ -226,17 +226,17 @@ class ServerEditor(QFrame):
         return part
 
 
-def free_id(title: str, taken: Collection[str]) -> str:
+def unused_server_id(title: str, taken: Collection[str]) -> str:
     """An id made of the title that no other server has: the names of its tools begin with it."""
-    plain = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:_LONGEST_ID].strip("-") or "server"
+    plain = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:_MAX_ID_LENGTH].strip("-") or "server"
     numbered = (f"{plain}-{number}" for number in range(2, 1_000))
     return plain if plain not in taken else next(each for each in numbered if each not in taken)
 
 
-def _fields(
-    themes: ThemeSource, kind: Kind, server: McpServer | None, parent: QWidget
-) -> ProgramFields | AddressFields:
+def _create_fields(
+    themes: ThemeSource, kind: ServerKind, server: McpServer | None, parent: QWidget
+) -> StdioFields | HttpFields:
     connection = server.connection if server is not None else None
     if kind == "program":
-        return ProgramFields(themes, connection if isinstance(connection, StdioConnection) else None, parent)
-    return AddressFields(themes, connection if isinstance(connection, HttpConnection) else None, parent)
+        return StdioFields(themes, connection if isinstance(connection, StdioConnection) else None, parent)
+    return HttpFields(themes, connection if isinstance(connection, HttpConnection) else None, parent)

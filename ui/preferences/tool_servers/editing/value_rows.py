@@ -9,19 +9,19 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from ui.look.controls import button, label
 from ui.look.theme import SPACE_XS, ThemeSource
-from ui.preferences.tool_servers.editing.value_row import ValueRow, ValueWords
+from ui.preferences.tool_servers.editing.value_row import KeyValueLabels, KeyValueRow
 
 
-class ValueRows(QWidget):
+class KeyValueEditor(QWidget):
     """`kept` are names whose values lie in the keyring: they are never shown, and can be replaced."""
 
     changed = Signal()
 
-    def __init__(self, themes: ThemeSource, words: ValueWords, parent: QWidget | None = None) -> None:
+    def __init__(self, themes: ThemeSource, words: KeyValueLabels, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
-        self._words = words
-        self._rows: list[ValueRow] = []
+        self._labels = words
+        self._rows: list[KeyValueRow] = []
         self._column = QVBoxLayout()
         self._column.setSpacing(SPACE_XS)
         self._add = button(words.add, self._add_row)
@@ -37,53 +37,53 @@ class ValueRows(QWidget):
         for name, value in plain.items():
             self._made().show_plain(name, value)
         for name in kept:
-            self._made().show_kept(name)
+            self._made().show_stored(name)
 
-    def forget_kept(self, *, forgotten: bool) -> None:
+    def invalidate_stored(self, *, forgotten: bool) -> None:
         """The values in the keyring were given for something else: each must be given again, or not any more."""
         for row in self._rows:
-            row.forget_kept(forgotten=forgotten)
+            row.invalidate_stored(forgotten=forgotten)
 
-    def show_held(self, names: Collection[str]) -> None:
+    def set_stored_secrets(self, names: Collection[str]) -> None:
         """Of those whose values should lie in the keyring these do."""
         for row in self._rows:
-            row.show_held(names)
+            row.set_stored_secrets(names)
 
     @property
-    def has_kept(self) -> bool:
+    def uses_stored(self) -> bool:
         """Whether a value in the keyring would be used."""
-        return any(row.keeps for row in self._rows)
+        return any(row.uses_stored for row in self._rows)
 
     @property
     def plain(self) -> dict[str, str]:
         """Values that lie in a file."""
-        return {row.name: row.value for row in self._written if not row.is_secret}
+        return {row.name: row.value for row in self._filled_rows if not row.is_secret}
 
     @property
     def secret_names(self) -> tuple[str, ...]:
         """Names whose values lie in the keyring, or will."""
-        return tuple(row.name for row in self._written if row.is_secret)
+        return tuple(row.name for row in self._filled_rows if row.is_secret)
 
     @property
     def secrets(self) -> dict[str, SecretStr]:
         """Values that are new."""
-        return {row.name: SecretStr(row.value) for row in self._written if row.is_secret and row.value}
+        return {row.name: SecretStr(row.value) for row in self._filled_rows if row.is_secret and row.value}
 
     def wrong(self) -> tuple[QWidget, str] | None:
         """The first field that cannot be saved, and why."""
         seen: set[str] = set()
-        for row in self._written:
+        for row in self._filled_rows:
             found = row.wrong()
             if found is not None:
                 return found
-            name = row.name if self._words.case_matters else row.name.lower()
+            name = row.name if self._labels.case_matters else row.name.lower()
             if name in seen:
-                return row.name_field, self._words.twice.format(row.name)
+                return row.name_field, self._labels.duplicate.format(row.name)
             seen.add(name)
         return None
 
     @property
-    def _written(self) -> list[ValueRow]:
+    def _filled_rows(self) -> list[KeyValueRow]:
         """A row in which nothing stands is none."""
         return [row for row in self._rows if not row.is_empty]
 
@@ -91,8 +91,8 @@ class ValueRows(QWidget):
         self._made().name_field.setFocus()
         self.changed.emit()
 
-    def _made(self) -> ValueRow:
-        row = ValueRow(self._themes, self._words)
+    def _made(self) -> KeyValueRow:
+        row = KeyValueRow(self._themes, self._labels)
         row.changed.connect(self.changed)
         row.removed.connect(partial(self._remove, row))
         self._rows.append(row)
@@ -100,7 +100,7 @@ class ValueRows(QWidget):
         row.show()
         return row
 
-    def _remove(self, row: ValueRow) -> None:
+    def _remove(self, row: KeyValueRow) -> None:
         self._rows.remove(row)
         self._column.removeWidget(row)
         row.hide()

@@ -5,12 +5,12 @@ from PySide6.QtGui import QColor, QPainter, QPen
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from ui.look.fonts import mono_font
-from ui.look.style import chosen_ground
+from ui.look.style import selected_background
 from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
 from ui.preferences.tool_servers.log.log_rows import LogRole
 
 Index = QModelIndex | QPersistentModelIndex
-_SIZE = 0.9
+_FONT_SCALE = 0.9
 _WIDEST_TIME = "00:00:00"
 _WIDEST_LEVEL = "warning"
 
@@ -21,7 +21,7 @@ class LogDelegate(QStyledItemDelegate):
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
-        self._font = mono_font(themes.theme, themes.zoom, _SIZE)
+        self._font = mono_font(themes.theme, themes.zoom, _FONT_SCALE)
         themes.changed.connect(self._on_theme)
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: ARG002  Qt's name
@@ -33,7 +33,7 @@ class LogDelegate(QStyledItemDelegate):
         theme, state = self._themes.theme, option.state
         painter.save()
         if state & QStyle.StateFlag.State_Selected:
-            painter.fillRect(option.rect, QColor(chosen_ground(theme)))
+            painter.fillRect(option.rect, QColor(selected_background(theme)))
         if state & QStyle.StateFlag.State_HasFocus:
             painter.setPen(QPen(QColor(theme.accent), 1))
             painter.drawRect(option.rect.adjusted(0, 0, -1, -1))
@@ -61,4 +61,4 @@ class LogDelegate(QStyledItemDelegate):
         return area.adjusted(width + SPACE_S, 0, 0, 0)
 
     def _on_theme(self) -> None:
-        self._font = mono_font(self._themes.theme, self._themes.zoom, _SIZE)
+        self._font = mono_font(self._themes.theme, self._themes.zoom, _FONT_SCALE)

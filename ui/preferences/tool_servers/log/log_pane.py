@@ -6,14 +6,14 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QListView, QVBoxLayout, QWidget
 
-from desktop_agent.vocabulary.mcp.log import LogLine
-from ui.look.controls import ChoiceBox, announce, button, label
+from desktop_agent.vocabulary.mcp.log import McpLogLine
+from ui.look.controls import ComboBox, announce, button, label
 from ui.look.theme import SPACE_S, ThemeSource
 from ui.preferences.tool_servers.log.log_delegate import LogDelegate
-from ui.preferences.tool_servers.log.log_rows import LogRows, Shown, line_in_words
-from ui.preferences.tool_servers.whole_text import WholeText
+from ui.preferences.tool_servers.log.log_rows import LogFilter, LogModel, format_line
+from ui.preferences.tool_servers.whole_text import ReadOnlyText
 
-HEIGHT = 220
+LOG_HEIGHT = 220
 
 
 class LogPane(QWidget):
@@ -21,20 +21,20 @@ class LogPane(QWidget):
 
     def __init__(self, themes: ThemeSource, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.rows = LogRows(self)
-        self._follows = True
+        self.model = LogModel(self)
+        self._is_following = True
         self._dropped = 0
         self._list = QListView()
         self._list.setAccessibleName(self.tr("Log of {0}").format(title))
-        self._list.setModel(self.rows)
+        self._list.setModel(self.model)
         self._list.setItemDelegate(LogDelegate(themes, self._list))
         self._list.setUniformItemSizes(True)
         self._list.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self._list.setFixedHeight(HEIGHT)
-        self._list.selectionModel().selectionChanged.connect(self._show_whole)
+        self._list.setFixedHeight(LOG_HEIGHT)
+        self._list.selectionModel().selectionChanged.connect(self._show_selected_line)
         bar = self._list.verticalScrollBar()
         bar.valueChanged.connect(self._on_scrolled)
-        self._levels = ChoiceBox()
+        self._levels = ComboBox()
         self._levels.setAccessibleName(self.tr("Which lines are shown"))
         for shown, words in self._choices().items():
             self._levels.addItem(words, shown.value)
@@ -43,72 +43,72 @@ class LogPane(QWidget):
         copying = QShortcut(QKeySequence.StandardKey.Copy, self._list)
         copying.setContext(Qt.ShortcutContext.WidgetShortcut)
         copying.activated.connect(self.copy)
-        self._none = label(self.tr("It said nothing yet."), "muted")
-        self._whole = WholeText("", self.tr("The whole line"))
+        self._empty_note = label(self.tr("It said nothing yet."), "muted")
+        self._whole = ReadOnlyText("", self.tr("The whole line"))
         self._arrange()
         self.show_lines(())
 
-    def show_lines(self, lines: Sequence[LogLine]) -> None:
+    def show_lines(self, lines: Sequence[McpLogLine]) -> None:
         """These and no others."""
-        self.rows.show_lines(lines)
+        self.model.show_lines(lines)
         self._follow()
 
-    def add_lines(self, lines: Sequence[LogLine]) -> None:
+    def add_lines(self, lines: Sequence[McpLogLine]) -> None:
         """These came."""
         bar = self._list.verticalScrollBar()
-        before, follows = bar.value(), self._follows
-        self.rows.add(lines)
-        gone, self._dropped = self.rows.dropped - self._dropped, self.rows.dropped
-        self._follows = follows
+        before, follows = bar.value(), self._is_following
+        self.model.add(lines)
+        gone, self._dropped = self.model.dropped - self._dropped, self.model.dropped
+        self._is_following = follows
         if not follows:
             # What is read stays where it is, though lines go above it.
             self._list.doItemsLayout()
             bar.setValue(max(0, before - gone))
-            self._follows = False
+            self._is_following = False
         self._follow()
 
     def copy(self) -> None:
         """The chosen lines, or else all that are shown."""
         chosen = [each.row() for each in self._list.selectionModel().selectedIndexes()]
-        lines = self.rows.lines(chosen or None)
+        lines = self.model.lines(chosen or None)
         if lines:
-            QGuiApplication.clipboard().setText("\n".join(line_in_words(each) for each in lines))
+            QGuiApplication.clipboard().setText("\n".join(format_line(each) for each in lines))
             announce(self, self.tr("{0} lines copied").format(len(lines)))
 
     def take_focus(self) -> None:
         """The person wants to read."""
         self._list.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def _choices(self) -> dict[Shown, str]:
+    def _choices(self) -> dict[LogFilter, str]:
         return {
-            Shown.ALL: self.tr("All lines"),
-            Shown.INFO: self.tr("Without debugging"),
-            Shown.WARNINGS: self.tr("Warnings and errors"),
-            Shown.ERRORS: self.tr("Errors"),
-            Shown.WRITTEN: self.tr("What the program wrote itself"),
+            LogFilter.ALL: self.tr("All lines"),
+            LogFilter.INFO: self.tr("Without debugging"),
+            LogFilter.WARNINGS: self.tr("Warnings and errors"),
+            LogFilter.ERRORS: self.tr("Errors"),
+            LogFilter.WRITTEN: self.tr("What the program wrote itself"),
         }
 
     def _filter(self) -> None:
-        self.rows.filter_by(Shown(self._levels.currentData()))
+        self.model.set_filter(LogFilter(self._levels.currentData()))
         self._follow()
 
     def _on_scrolled(self, value: int) -> None:
-        self._follows = value >= self._list.verticalScrollBar().maximum()
+        self._is_following = value >= self._list.verticalScrollBar().maximum()
 
     def _follow(self) -> None:
-        count = self.rows.rowCount()
-        self._none.setVisible(count == 0)
+        count = self.model.rowCount()
+        self._empty_note.setVisible(count == 0)
         self._list.setVisible(count > 0)
         self._copy.setEnabled(count > 0)
-        if self._follows:
+        if self._is_following:
             self._list.scrollToBottom()
 
-    def _show_whole(self) -> None:
+    def _show_selected_line(self) -> None:
         chosen = [each.row() for each in self._list.selectionModel().selectedIndexes()]
-        line = self.rows.lines(chosen[:1]) if len(chosen) == 1 else ()
+        line = self.model.lines(chosen[:1]) if len(chosen) == 1 else ()
         self._whole.setVisible(bool(line))
         if line:
-            self._whole.show_text(line_in_words(line[0]))
+            self._whole.show_text(format_line(line[0]))
 
     def _arrange(self) -> None:
         head = QHBoxLayout()
@@ -120,6 +120,6 @@ class LogPane(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_S)
         layout.addLayout(head)
-        for each in (self._none, self._list, self._whole):
+        for each in (self._empty_note, self._list, self._whole):
             layout.addWidget(each)
         self._whole.hide()

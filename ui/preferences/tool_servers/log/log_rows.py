@@ -5,16 +5,16 @@ from enum import IntEnum, StrEnum
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from desktop_agent.vocabulary.mcp.log import LogLine
+from desktop_agent.vocabulary.mcp.log import McpLogLine
 
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
-MOST_LINES = 1_000
+MAX_LINES = 1_000
 # What is painted of one line; the whole of it is shown when it is chosen.
-_MOST_OF_A_LINE = 400
+_MAX_PAINTED_LENGTH = 400
 
 # RFC 5424, as the protocol has them.
-_GRAVITY = {
+_SEVERITIES = {
     name: gravity
     for gravity, names in enumerate(
         (("debug",), ("info", "notice"), ("warning",), ("error", "critical", "alert", "emergency"))
@@ -23,7 +23,7 @@ _GRAVITY = {
 }
 
 
-class Shown(StrEnum):
+class LogFilter(StrEnum):
     """Which lines are shown: all, what the server reports from a level on, or only what the program itself wrote."""
 
     ALL = "all"
@@ -33,7 +33,7 @@ class Shown(StrEnum):
     WRITTEN = "written"
 
 
-_LEAST = {Shown.INFO: 1, Shown.WARNINGS: 2, Shown.ERRORS: 3}
+_MIN_SEVERITY = {LogFilter.INFO: 1, LogFilter.WARNINGS: 2, LogFilter.ERRORS: 3}
 
 
 class LogRole(IntEnum):
@@ -47,60 +47,60 @@ class LogRole(IntEnum):
     """From 0, for debugging, to 3, for errors; -1 for what has no level."""
 
 
-def gravity_of(level: str) -> int:
+def severity_of(level: str) -> int:
     """From 0, for debugging, to 3, for errors; -1 for none. A level that nobody knows counts as information."""
-    return _GRAVITY.get(level.lower(), 1) if level else -1
+    return _SEVERITIES.get(level.lower(), 1) if level else -1
 
 
-def line_in_words(line: LogLine) -> str:
+def format_line(line: McpLogLine) -> str:
     """A whole line, as it is copied."""
     level = f"[{line.level}] " if line.level else ""
-    return f"{time_of(line)} {level}{line.text}"
+    return f"{format_time(line)} {level}{line.text}"
 
 
-def time_of(line: LogLine) -> str:
+def format_time(line: McpLogLine) -> str:
     """The time of day here."""
     return line.at.astimezone().strftime("%H:%M:%S")
 
 
-class LogRows(QAbstractListModel):
+class LogModel(QAbstractListModel):
     """At most MOST_LINES, oldest first. `dropped` counts the rows that went at the top to make room."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._lines: list[LogLine] = []
-        self._rows: list[LogLine] = []
-        self._shown = Shown.ALL
+        self._lines: list[McpLogLine] = []
+        self._rows: list[McpLogLine] = []
+        self._filter = LogFilter.ALL
         self.dropped = 0
 
-    def show_lines(self, lines: Sequence[LogLine]) -> None:
+    def show_lines(self, lines: Sequence[McpLogLine]) -> None:
         """These and no others."""
-        self._lines = list(lines)[-MOST_LINES:]
+        self._lines = list(lines)[-MAX_LINES:]
         self._again()
 
-    def add(self, lines: Sequence[LogLine]) -> None:
+    def add(self, lines: Sequence[McpLogLine]) -> None:
         """These came."""
         self._lines += lines
-        gone, self._lines = self._lines[:-MOST_LINES], self._lines[-MOST_LINES:]
+        gone, self._lines = self._lines[:-MAX_LINES], self._lines[-MAX_LINES:]
         left = len(self._filtered(gone))
         if left >= len(self._rows):
             # The lines that came are more than there is room for, or nothing was shown.
             self.dropped += len(self._rows)
             self._again()
             return
-        self._drop(left)
+        self._remove_first(left)
         new = self._filtered(lines)
         if new:
             self.beginInsertRows(_ROOT, len(self._rows), len(self._rows) + len(new) - 1)
             self._rows += new
             self.endInsertRows()
 
-    def filter_by(self, shown: Shown) -> None:
+    def set_filter(self, shown: LogFilter) -> None:
         """Show only such lines."""
-        self._shown = shown
+        self._filter = shown
         self._again()
 
-    def lines(self, rows: Iterable[int] | None = None) -> tuple[LogLine, ...]:
+    def lines(self, rows: Iterable[int] | None = None) -> tuple[McpLogLine, ...]:
         """Those of these rows, or all that are shown."""
         if rows is None:
             return tuple(self._rows)
@@ -117,19 +117,19 @@ class LogRows(QAbstractListModel):
         line = self._rows[index.row()]
         match role:
             case Qt.ItemDataRole.DisplayRole:
-                return line.text[:_MOST_OF_A_LINE]
+                return line.text[:_MAX_PAINTED_LENGTH]
             case Qt.ItemDataRole.AccessibleTextRole:
-                return line_in_words(line)
+                return format_line(line)
             case LogRole.TIME:
-                return time_of(line)
+                return format_time(line)
             case LogRole.LEVEL:
                 return line.level
             case LogRole.GRAVITY:
-                return gravity_of(line.level)
+                return severity_of(line.level)
             case _:
                 return None
 
-    def _drop(self, count: int) -> None:
+    def _remove_first(self, count: int) -> None:
         if count:
             self.beginRemoveRows(_ROOT, 0, count - 1)
             del self._rows[:count]
@@ -141,10 +141,10 @@ class LogRows(QAbstractListModel):
         self._rows = self._filtered(self._lines)
         self.endResetModel()
 
-    def _filtered(self, lines: Sequence[LogLine]) -> list[LogLine]:
-        if self._shown is Shown.ALL:
+    def _filtered(self, lines: Sequence[McpLogLine]) -> list[McpLogLine]:
+        if self._filter is LogFilter.ALL:
             return list(lines)
-        if self._shown is Shown.WRITTEN:
+        if self._filter is LogFilter.WRITTEN:
             return [each for each in lines if not each.level]
-        least = _LEAST[self._shown]
-        return [each for each in lines if gravity_of(each.level) >= least]
+        least = _MIN_SEVERITY[self._filter]
+        return [each for each in lines if severity_of(each.level) >= least]

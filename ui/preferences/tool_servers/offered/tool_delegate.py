@@ -8,14 +8,14 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem,
 
 from ui.look.fonts import body_font
 from ui.look.icons import pixmap
-from ui.look.style import chosen_ground
+from ui.look.style import selected_background
 from ui.look.theme import RADIUS_M, RADIUS_S, SPACE_M, SPACE_S, ThemeSource
 from ui.preferences.tool_servers.offered.tool_rows import ToolRole
 from ui.preferences.tool_servers.words import Tag
 
 Index = QModelIndex | QPersistentModelIndex
-_BOX = 16
-_KEYS = {Qt.Key.Key_Space, Qt.Key.Key_Select}
+_BOX_SIZE = 16
+_TOGGLE_KEYS = {Qt.Key.Key_Space, Qt.Key.Key_Select}
 
 
 class ToolDelegate(QStyledItemDelegate):
@@ -54,7 +54,7 @@ class ToolDelegate(QStyledItemDelegate):
             hit = self._box(option).adjusted(-SPACE_S, -SPACE_S, SPACE_S, SPACE_S)
             is_meant = hit.contains(cast("QMouseEvent", event).position().toPoint())
         else:
-            is_meant = kind == QEvent.Type.KeyPress and cast("QKeyEvent", event).key() in _KEYS
+            is_meant = kind == QEvent.Type.KeyPress and cast("QKeyEvent", event).key() in _TOGGLE_KEYS
         if not is_meant:
             return False
         now = index.data(Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Checked
@@ -62,7 +62,7 @@ class ToolDelegate(QStyledItemDelegate):
         return model.setData(index, wanted, Qt.ItemDataRole.CheckStateRole)
 
     def _box(self, option: QStyleOptionViewItem) -> QRect:
-        side = round(_BOX * self._themes.zoom / 100)
+        side = round(_BOX_SIZE * self._themes.zoom / 100)
         area = option.rect
         box = QRect(area.left() + SPACE_M, area.center().y() - side // 2, side, side)
         return QStyle.visualRect(option.direction, area, box)
@@ -73,7 +73,7 @@ class ToolDelegate(QStyledItemDelegate):
         is_chosen = bool(state & QStyle.StateFlag.State_Selected)
         if is_chosen or state & QStyle.StateFlag.State_MouseOver:
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(chosen_ground(theme) if is_chosen else theme.hover))
+            painter.setBrush(QColor(selected_background(theme) if is_chosen else theme.hover))
             painter.drawRoundedRect(area, RADIUS_M, RADIUS_M)
         if state & QStyle.StateFlag.State_HasFocus:
             painter.setPen(QPen(QColor(theme.accent), 2))
@@ -125,7 +125,7 @@ class ToolDelegate(QStyledItemDelegate):
         # Reckoned from left to right, and mirrored where it is drawn.
         left = area.left() + self._box(option).width() + 2 * SPACE_M
         line = round(option.fontMetrics.height() * 0.95)
-        under = str(index.data(ToolRole.UNDER) or "")
+        under = str(index.data(ToolRole.DESCRIPTION) or "")
         top = area.center().y() - (line if under else line // 2)
         flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine
         for text, factor, colour in (

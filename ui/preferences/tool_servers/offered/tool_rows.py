@@ -5,25 +5,25 @@ from enum import IntEnum
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
-from desktop_agent.vocabulary.mcp.states import OfferedTool
-from ui.look.visible_text import with_hidden_shown
-from ui.preferences.tool_servers.words import class_in_words
+from desktop_agent.vocabulary.mcp.states import McpToolInfo
+from ui.look.visible_text import show_hidden
+from ui.preferences.tool_servers.words import describe_tool_class
 
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
-_MOST_OF_A_LINE = 200
+_MAX_SUMMARY_LENGTH = 200
 
 
 class ToolRole(IntEnum):
     """What a row says beyond its name."""
 
-    UNDER = Qt.ItemDataRole.UserRole + 1
+    DESCRIPTION = Qt.ItemDataRole.UserRole + 1
     """The beginning of the description."""
     TAG = Qt.ItemDataRole.UserRole + 2
     """Words and colour of what counts about it: a pair of str and Tag."""
 
 
-class ToolRows(QAbstractListModel):
+class ToolListModel(QAbstractListModel):
     """Checked: the agent may call it."""
 
     switched = Signal(str, bool)
@@ -31,9 +31,9 @@ class ToolRows(QAbstractListModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._tools: tuple[OfferedTool, ...] = ()
+        self._tools: tuple[McpToolInfo, ...] = ()
 
-    def show_tools(self, tools: Sequence[OfferedTool]) -> None:
+    def show_tools(self, tools: Sequence[McpToolInfo]) -> None:
         """These; rows of the same names stay where they are."""
         new = tuple(tools)
         if [each.name for each in new] == [each.name for each in self._tools]:
@@ -45,7 +45,7 @@ class ToolRows(QAbstractListModel):
         self._tools = new
         self.endResetModel()
 
-    def tool(self, row: int) -> OfferedTool | None:
+    def tool(self, row: int) -> McpToolInfo | None:
         """The tool of a row; None outside."""
         return self._tools[row] if 0 <= row < len(self._tools) else None
 
@@ -62,19 +62,19 @@ class ToolRows(QAbstractListModel):
         tool = self.tool(index.row())
         if tool is None:
             return None
-        name = with_hidden_shown(tool.name)
-        under = with_hidden_shown(" ".join(tool.description[:_MOST_OF_A_LINE].split()))
-        if tool.is_other:
+        name = show_hidden(tool.name)
+        under = show_hidden(" ".join(tool.description[:_MAX_SUMMARY_LENGTH].split()))
+        if tool.has_changed:
             under = " · ".join(each for each in (self.tr("Changed: choose again"), under) if each)
-        tag = class_in_words(tool.tool_class)
+        tag = describe_tool_class(tool.tool_class)
         match role:
             case Qt.ItemDataRole.DisplayRole:
                 return name
             case Qt.ItemDataRole.CheckStateRole:
-                return Qt.CheckState.Checked if tool.on else Qt.CheckState.Unchecked
+                return Qt.CheckState.Checked if tool.is_enabled else Qt.CheckState.Unchecked
             case Qt.ItemDataRole.AccessibleTextRole:
                 return f"{name}. {tag[0]}. {under}"
-            case ToolRole.UNDER:
+            case ToolRole.DESCRIPTION:
                 return under
             case ToolRole.TAG:
                 return tag

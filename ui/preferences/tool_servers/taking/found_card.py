@@ -6,27 +6,27 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QFrame, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.mcp.servers import StdioConnection
-from ui.bridge.mcp.imports import Found
+from ui.bridge.mcp.imports import ImportCandidate
 from ui.look.controls import label
-from ui.look.sentences import literal
+from ui.look.sentences import escape_mnemonics
 from ui.look.theme import SPACE_S, SPACE_XS
-from ui.look.visible_text import with_hidden_shown
-from ui.preferences.tool_servers.whole_text import WholeText
-from ui.preferences.tool_servers.words import reached_by
+from ui.look.visible_text import show_hidden
+from ui.preferences.tool_servers.whole_text import ReadOnlyText
+from ui.preferences.tool_servers.words import describe_connection
 
-_MOST_LINES = 12
+_MAX_LINES = 12
 
 
-class FoundCard(QFrame):
+class ImportCard(QFrame):
     """All of what would be started is to be seen, before it is."""
 
     changed = Signal()
 
-    def __init__(self, found: Found, parent: QWidget | None = None) -> None:
+    def __init__(self, found: ImportCandidate, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        server, title = found.server, with_hidden_shown(found.server.title)
+        server, title = found.server, show_hidden(found.server.title)
         self.server_id = server.id
-        self._take = QCheckBox(literal(title))
+        self._take = QCheckBox(escape_mnemonics(title))
         self._take.setAccessibleName(self.tr("Import {0}").format(title))
         self._take.setChecked(True)
         self._take.toggled.connect(self.changed)
@@ -38,30 +38,30 @@ class FoundCard(QFrame):
         layout.addWidget(self._take)
         is_program = isinstance(server.connection, StdioConnection)
         name = self.tr("Command line of {0}") if is_program else self.tr("Address of {0}")
-        layout.addWidget(WholeText(reached_by(server), name.format(title), _MOST_LINES))
-        for words, kind in self._remarks(found):
+        layout.addWidget(ReadOnlyText(describe_connection(server), name.format(title), _MAX_LINES))
+        for words, kind in self._notes(found):
             layout.addWidget(label(words, kind, wrap=True))
 
     @property
-    def is_wanted(self) -> bool:
+    def is_selected(self) -> bool:
         """Whether it is to be taken."""
         return self._take.isChecked()
 
-    def _remarks(self, found: Found) -> list[tuple[str, Literal["muted", "warning"]]]:
+    def _notes(self, found: ImportCandidate) -> list[tuple[str, Literal["muted", "warning"]]]:
         server = found.server
         remarks: list[tuple[str, Literal["muted", "warning"]]] = []
         if isinstance(server.connection, StdioConnection):
-            plain = [f"{with_hidden_shown(n)}={with_hidden_shown(v)}" for n, v in server.connection.env.items()]
+            plain = [f"{show_hidden(n)}={show_hidden(v)}" for n, v in server.connection.env.items()]
             if plain:
                 remarks.append((self.tr("Plain variables: {0}").format(", ".join(plain)), "muted"))
-        secret = [with_hidden_shown(each) for each in server.secret_names if each not in found.gaps]
+        secret = [show_hidden(each) for each in server.secret_names if each not in found.gaps]
         if secret:
             remarks.append((self.tr("Goes to the keyring: {0}").format(", ".join(secret)), "muted"))
         if not server.on:
             remarks.append((self.tr("It is off there, and stays off."), "muted"))
         if found.gaps:
             words = self.tr("The other program asks for these values itself: {0}. Enter them with Edit afterwards.")
-            remarks.append((words.format(", ".join(with_hidden_shown(each) for each in found.gaps)), "warning"))
+            remarks.append((words.format(", ".join(show_hidden(each) for each in found.gaps)), "warning"))
         if found.left:
             words = self.tr("Only the other program fills in what stands in ${…}. Correct it with Edit afterwards.")
             remarks.append((words, "warning"))

@@ -10,16 +10,16 @@ from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QPlainTextEdit, 
 
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.mcp.servers import StdioConnection
-from ui.bridge.mcp.foreign_files import ForeignFile
-from ui.bridge.mcp.imports import Found, ImportPreview
+from ui.bridge.mcp.foreign_files import ConfigFile
+from ui.bridge.mcp.imports import ImportCandidate, ImportPreview
 from ui.look.controls import announce, button, label
-from ui.look.sentences import plain_tip, spoken
+from ui.look.sentences import plain_tooltip, translate_sentence
 from ui.look.theme import SPACE_M, SPACE_S, SPACE_XS
-from ui.look.visible_text import with_hidden_shown
-from ui.preferences.tool_servers.taking.found_card import FoundCard
+from ui.look.visible_text import show_hidden
+from ui.preferences.tool_servers.taking.found_card import ImportCard
 
-PAUSE_MS = 250
-_LINES = 6
+PREVIEW_DELAY_MS = 250
+_TEXT_LINES = 6
 
 
 class ImportPanel(QFrame):
@@ -28,43 +28,43 @@ class ImportPanel(QFrame):
     looked = Signal(str)
     file_chosen = Signal(object)
     """A Path."""
-    taken = Signal(object, object)
+    import_requested = Signal(object, object)
     """The ImportPreview, and the ids that are wanted of it."""
     cancelled = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._preview: ImportPreview | None = None
-        self._cards: list[FoundCard] = []
+        self._cards: list[ImportCard] = []
         self._files = QVBoxLayout()
         self._files.setSpacing(SPACE_XS)
         self._text = QPlainTextEdit(tabChangesFocus=True)
         self._text.setPlaceholderText(self.tr('{"mcpServers": {"files": {"command": "npx", "args": ["-y", "…"]}}}'))
         self._text.setAccessibleName(self.tr("Servers as JSON"))
-        self._text.setFixedHeight(self._text.fontMetrics().lineSpacing() * _LINES + SPACE_M)
-        self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
+        self._text.setFixedHeight(self._text.fontMetrics().lineSpacing() * _TEXT_LINES + SPACE_M)
+        self._pause = QTimer(self, singleShot=True, interval=PREVIEW_DELAY_MS)
         self._pause.timeout.connect(self._look)
         self._text.textChanged.connect(self._pause.start)
         self._problem = label(kind="error", wrap=True)
         self._refused = label(kind="warning", wrap=True)
-        self._caution = label(
+        self._warning = label(
             self.tr(
                 "Programs run on your machine, with your rights. Read each command line, and import only what you know."
             ),
             wrap=True,
         )
-        self._found = QVBoxLayout()
-        self._found.setSpacing(SPACE_S)
-        self._take = button(self.tr("Import"), self._say_taken, "primary")
+        self._card_layout = QVBoxLayout()
+        self._card_layout.setSpacing(SPACE_S)
+        self._take = button(self.tr("Import"), self._request_import, "primary")
         self._cancel = button(self.tr("Cancel"), self.cancelled.emit)
         self._arrange()
-        self._show(None, "")
+        self._update_view(None, "")
 
-    def begin(self) -> None:
+    def start_editing(self) -> None:
         """The person wants to import."""
         self._text.setFocus()
 
-    def show_files(self, files: Sequence[ForeignFile]) -> None:
+    def show_files(self, files: Sequence[ConfigFile]) -> None:
         """What other programs keep on this machine."""
         while (item := self._files.takeAt(0)) is not None:
             widget = item.widget()
@@ -73,7 +73,7 @@ class ImportPanel(QFrame):
                 widget.deleteLater()
         for file in files:
             take = button(self.tr("From {0}").format(file.program), partial(self.file_chosen.emit, file.path))
-            take.setToolTip(plain_tip(str(file.path)))
+            take.setToolTip(plain_tooltip(str(file.path)))
             take.setAccessibleDescription(str(file.path))
             self._files.addWidget(take, 0, Qt.AlignmentFlag.AlignLeft)
             take.show()
@@ -86,15 +86,15 @@ class ImportPanel(QFrame):
 
     def show_preview(self, preview: ImportPreview) -> None:
         """What would be taken over."""
-        self._show(preview, "")
+        self._update_view(preview, "")
         words = self.tr("{0} can be imported, {1} cannot.").format(len(preview.found), len(preview.refused))
         announce(self, words)
 
     def show_problem(self, sentence: Sentence) -> None:
         """Nothing is taken, and why; the text stays."""
         self._cancel.setEnabled(True)
-        self._show(self._preview if self._is_taking else None, with_hidden_shown(spoken(sentence)))
-        self._is_taking = False
+        self._update_view(self._preview if self._is_importing else None, show_hidden(translate_sentence(sentence)))
+        self._is_importing = False
         announce(self, self._problem.text())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -109,9 +109,9 @@ class ImportPanel(QFrame):
         if text.strip():
             self.looked.emit(text)
         else:
-            self._show(None, "")
+            self._update_view(None, "")
 
-    def _show(self, preview: ImportPreview | None, problem: str) -> None:
+    def _update_view(self, preview: ImportPreview | None, problem: str) -> None:
         if preview is not self._preview or preview is None:
             self._lay_out(preview)
         self._problem.setText(problem)
@@ -121,48 +121,48 @@ class ImportPanel(QFrame):
     def _lay_out(self, preview: ImportPreview | None) -> None:
         self._preview = preview
         for card in self._cards:
-            self._found.removeWidget(card)
+            self._card_layout.removeWidget(card)
             card.hide()
             card.deleteLater()
-        self._cards = [FoundCard(each) for each in preview.found] if preview is not None else []
+        self._cards = [ImportCard(each) for each in preview.found] if preview is not None else []
         for card in self._cards:
             card.changed.connect(self._count)
-            self._found.addWidget(card)
+            self._card_layout.addWidget(card)
             card.show()
         programs = [each for each in preview.found if _is_program(each)] if preview is not None else []
-        self._caution.setVisible(bool(programs))
-        refused = [with_hidden_shown(spoken(each)) for each in preview.refused] if preview is not None else []
+        self._warning.setVisible(bool(programs))
+        refused = [show_hidden(translate_sentence(each)) for each in preview.refused] if preview is not None else []
         self._refused.setText("\n".join(refused))
         self._refused.setVisible(bool(refused))
 
     def _count(self) -> None:
-        wanted = sum(card.is_wanted for card in self._cards)
+        wanted = sum(card.is_selected for card in self._cards)
         words = self.tr("Import 1 server") if wanted == 1 else self.tr("Import {0} servers").format(wanted)
         self._take.setText(words if wanted else self.tr("Import"))
         self._take.setAccessibleName(self._take.text())
         self._take.setEnabled(wanted > 0)
 
-    def _say_taken(self) -> None:
+    def _request_import(self) -> None:
         if self._preview is not None:
-            self._is_taking = True
+            self._is_importing = True
             self._take.setEnabled(False)
             self._cancel.setEnabled(False)
-            ids = frozenset(card.server_id for card in self._cards if card.is_wanted)
-            self.taken.emit(self._preview, ids)
+            ids = frozenset(card.server_id for card in self._cards if card.is_selected)
+            self.import_requested.emit(self._preview, ids)
 
     def _choose_file(self) -> None:
         dialog = QFileDialog(self, self.tr("Choose a file of servers"))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.setNameFilters([self.tr("JSON (*.json *.jsonc)"), self.tr("All files (*)")])
-        dialog.fileSelected.connect(self._say_file)
+        dialog.fileSelected.connect(self._on_file_chosen)
         dialog.open()
 
-    def _say_file(self, path: str) -> None:
+    def _on_file_chosen(self, path: str) -> None:
         self.file_chosen.emit(Path(path))
 
     def _arrange(self) -> None:
-        self._is_taking = False
+        self._is_importing = False
         self.setProperty("kind", "card")
         self.setAccessibleName(self.tr("Import servers"))
         self.setFocusProxy(self._text)
@@ -184,10 +184,10 @@ class ImportPanel(QFrame):
         layout.addWidget(self._text)
         layout.addWidget(self._problem)
         layout.addWidget(self._refused)
-        layout.addWidget(self._caution)
-        layout.addLayout(self._found)
+        layout.addWidget(self._warning)
+        layout.addLayout(self._card_layout)
         layout.addLayout(foot)
 
 
-def _is_program(found: Found) -> bool:
+def _is_program(found: ImportCandidate) -> bool:
     return isinstance(found.server.connection, StdioConnection)

@@ -8,143 +8,145 @@ from time import monotonic
 
 from PySide6.QtCore import QCoreApplication, QPoint, QRect, QRectF, Qt
 
-from ui.transcript.blocks.block import Action, Brush, Control
-from ui.transcript.blocks.code.code_places import PlacedLines
-from ui.transcript.blocks.code.colours import CodeColours
-from ui.transcript.blocks.code.file_names import suggested_name
-from ui.transcript.blocks.code.head import CodeHead, HeadButton
-from ui.transcript.blocks.code.host import CodeHost, Later
-from ui.transcript.blocks.code.lines_block import LinesBlock
-from ui.transcript.look import Look
+from ui.transcript.blocks.block import Control, MenuAction, PaintContext
+from ui.transcript.blocks.code.code_places import PositionedCodeLines
+from ui.transcript.blocks.code.colours import CodeHighlighting
+from ui.transcript.blocks.code.file_names import suggest_file_name
+from ui.transcript.blocks.code.head import CodeHeader, HeaderButton
+from ui.transcript.blocks.code.host import CodeCallbacks, RunLater
+from ui.transcript.blocks.code.lines_block import CodeLinesBlock
+from ui.transcript.look import RenderStyle
 
-_SAID = 2.0
+_COPIED_SECONDS = 2.0
 """Seconds for which it is said that the code was copied."""
 
-_FIRST_WORD = re.compile(r"[\w+#.-]*")
+_LANGUAGE = re.compile(r"[\w+#.-]*")
 
 
 @dataclass(slots=True)
-class _Lasting:
+class _TimedFlag:
     """On for some seconds after it was begun last."""
 
     is_on: bool = False
     _since: float = 0.0
 
-    def begin(self, later: Later | None, over: Callable[[], None]) -> None:
+    def start(self, later: RunLater | None, over: Callable[[], None]) -> None:
         """`over` hears the end; without `later` there is none."""
         was_on, self.is_on, self._since = self.is_on, True, monotonic()
         if later and not was_on:
-            later(partial(self._look, later, over))
+            later(partial(self._check, later, over))
 
-    def _look(self, later: Later, over: Callable[[], None]) -> None:
-        if monotonic() - self._since < _SAID:
-            later(partial(self._look, later, over))
+    def _check(self, later: RunLater, over: Callable[[], None]) -> None:
+        if monotonic() - self._since < _COPIED_SECONDS:
+            later(partial(self._check, later, over))
             return
         self.is_on = False
         over()
 
 
-class CodeBlock(LinesBlock):
+class CodeBlock(CodeLinesBlock):
     """A box with a head. While `is_open`, text comes in at the end at the cost of the new text alone."""
 
-    def __init__(self, text: str, language: str, host: CodeHost, *, is_open: bool = False, title: str = "") -> None:
-        super().__init__(PlacedLines(text, wraps=host.wraps), host)
-        word = _FIRST_WORD.match(language)
+    def __init__(
+        self, text: str, language: str, host: CodeCallbacks, *, is_open: bool = False, title: str = ""
+    ) -> None:
+        super().__init__(PositionedCodeLines(text, wraps=host.wraps), host)
+        word = _LANGUAGE.match(language)
         self.language = word[0] if word else ""
         self.info = language
         self.is_open = is_open
         self._title = title
-        self._colours = CodeColours(self._lines, self.language, host)
-        self._buttons = CodeHead()
-        self._copied = _Lasting()
+        self._highlighting = CodeHighlighting(self._lines, self.language, host)
+        self._buttons = CodeHeader()
+        self._copied = _TimedFlag()
 
-    def grow(self, text: str) -> None:
+    def append(self, text: str) -> None:
         """More at the end."""
         first = self._lines.append(text)
-        recoloured = self._colours.taken()
-        if self.laid:
+        recoloured = self._highlighting.take_dirty_line()
+        if self.is_laid_out:
             self.dirty_from = self._head + self._lines.top(first if recoloured is None else min(first, recoloured))
-        self.laid = False
+        self.is_laid_out = False
 
-    def close(self, text: str) -> None:
+    def finish(self, text: str) -> None:
         """The whole text is known now."""
         self.is_open = False
         if text != self._lines.text:
-            self._lines = self._lines.replaced(text)
-            self._colours = CodeColours(self._lines, self.language, self._host)
+            self._lines = self._lines.with_text(text)
+            self._highlighting = CodeHighlighting(self._lines, self.language, self._host)
             self.dirty_from = 0
-        elif (recoloured := self._colours.taken()) is not None:
+        elif (recoloured := self._highlighting.take_dirty_line()) is not None:
             self.dirty_from = min(self.dirty_from, self._head + self._lines.top(recoloured))
-        self.laid = False
+        self.is_laid_out = False
 
-    def estimate(self, width: int, look: Look) -> int:
+    def estimate(self, width: int, look: RenderStyle) -> int:
         """Exact unless lines wrap."""
         del width
         return look.px(34) + len(self._lines) * look.mono_line + look.px(12)
 
-    def lay(self, width: int, look: Look) -> int:
+    def layout(self, width: int, look: RenderStyle) -> int:
         """Place the head's buttons; count the lines."""
         is_new = width != self._width or not self._buttons.controls
         self._width, self._pad = width, look.px(14)
-        self._head = self.head_height(look)
+        self._head = self.header_height(look)
         if is_new:
             self.dirty_from = 0
-            self._buttons.place(self._head_buttons(), width, look)
-        self._lines.lay(width - 2 * self._pad, look)
-        self.laid = True
-        self._count_on()
-        self._colours.ask(is_open=self.is_open)
+            self._buttons.place_buttons(self._header_buttons(), width, look)
+        self._lines.layout(width - 2 * self._pad, look)
+        self.is_laid_out = True
+        self._continue_counting()
+        self._highlighting.request(is_open=self.is_open)
         return self._head + self._lines.height + look.px(12)
 
-    def head_height(self, look: Look) -> int:
+    def header_height(self, look: RenderStyle) -> int:
         """What stands above the lines."""
         return look.px(34)
 
     def forget(self) -> None:
         """Lines are laid out again when they are seen again."""
         self._lines.forget()
-        self._colours.forget()
+        self._highlighting.forget()
         self._buttons.clear()
-        self.laid = False
+        self.is_laid_out = False
 
-    def _head_buttons(self) -> list[HeadButton]:
+    def _header_buttons(self) -> list[HeaderButton]:
         """From right to left."""
         translate = QCoreApplication.translate
         copy = translate("Transcript", "Copied") if self._copied.is_on else translate("Transcript", "Copy")
         wrap = translate("Transcript", "No wrap") if self._lines.wraps else translate("Transcript", "Wrap")
         icon = "check" if self._copied.is_on else "copy"
         buttons = [
-            HeadButton(translate("Transcript", "Copy code"), copy, self._press_copy, icon),
-            HeadButton(translate("Transcript", "Wrap lines"), wrap, self._press_wrap, needed=0),
+            HeaderButton(translate("Transcript", "Copy code"), copy, self._copy, icon),
+            HeaderButton(translate("Transcript", "Wrap lines"), wrap, self._toggle_wrap, needed=0),
         ]
         if save := self._host.save:
             name, words = translate("Transcript", "Save code as…"), translate("Transcript", "Save as…")
-            suggested = partial(suggested_name, self.language, self._title)
-            buttons.append(HeadButton(name, words, lambda: save(suggested(), self.text), needed=1))
+            suggested = partial(suggest_file_name, self.language, self._title)
+            buttons.append(HeaderButton(name, words, lambda: save(suggested(), self.text), needed=1))
         return buttons
 
-    def _press_copy(self) -> None:
+    def _copy(self) -> None:
         self._host.copy(self.text)
 
         def show(tell: Callable[[], None]) -> None:
             self._buttons.clear()
-            self.laid = False
+            self.is_laid_out = False
             tell()
 
-        self._copied.begin(self._host.later, partial(show, self._host.arrived or self._host.changed))
-        show(self._host.changed)
+        self._copied.start(self._host.run_later, partial(show, self._host.on_arrived or self._host.on_changed))
+        show(self._host.on_changed)
 
-    def _press_wrap(self) -> None:
+    def _toggle_wrap(self) -> None:
         self._lines.wraps = not self._lines.wraps
         self.forget()
         if self._host.on_wrap:
             self._host.on_wrap(self._lines.wraps)
-        self._host.changed()
+        self._host.on_changed()
 
-    def paint(self, brush: Brush) -> None:
+    def paint(self, brush: PaintContext) -> None:
         """Box, head, then the lines inside the clip."""
-        self.paint_box(brush, self._head + self._lines.height + brush.look.px(12))
-        painter, look = brush.painter, brush.look
+        self.paint_box(brush, self._head + self._lines.height + brush.style.px(12))
+        painter, look = brush.painter, brush.style
         height = self._head + self._lines.height + look.px(12)
         painter.save()
         inner = QRect(1, self._head, self._width - 2, self._lines.height)
@@ -153,11 +155,13 @@ class CodeBlock(LinesBlock):
         clip = brush.clip.intersected(inner).translated(-self._pad, -self._head)
         self._lines.paint(painter, look, clip, brush.selection)
         painter.restore()
-        self._lines.paint_bar(painter, look, QRect(self._pad, height - look.px(8), self._width - 2 * self._pad, 4))
+        self._lines.paint_scroll_bar(
+            painter, look, QRect(self._pad, height - look.px(8), self._width - 2 * self._pad, 4)
+        )
 
-    def paint_box(self, brush: Brush, height: int) -> None:
+    def paint_box(self, brush: PaintContext, height: int) -> None:
         """The box and its head."""
-        painter, look = brush.painter, brush.look
+        painter, look = brush.painter, brush.style
         painter.setPen(look.color("border"))
         painter.setBrush(look.color("code_background"))
         painter.drawRoundedRect(QRectF(0.5, 0.5, self._width - 1, height - 1), 8, 8)
@@ -169,10 +173,10 @@ class CodeBlock(LinesBlock):
         """The buttons of the head."""
         return self._buttons.controls
 
-    def actions(self, point: QPoint) -> Sequence[Action]:
+    def actions(self, point: QPoint) -> Sequence[MenuAction]:
         """What the buttons do."""
         del point
         words = QCoreApplication.translate("Transcript", "Copy code")
-        return [Action(words, self._press_copy)] + [
-            Action(button.words, button.press) for button in self._head_buttons()[1:]
+        return [MenuAction(words, self._copy)] + [
+            MenuAction(button.words, button.press) for button in self._header_buttons()[1:]
         ]

@@ -1,60 +1,60 @@
 """The colours of one code block: asked for while it grows, and once more when it is complete."""
 
 from ui.transcript.blocks.code.code_lines import CodeLines
-from ui.transcript.blocks.code.host import CodeHost
-from ui.transcript.blocks.colouring.coloured import LONGEST, Coloured, Slice, Standing
+from ui.transcript.blocks.code.host import CodeCallbacks
+from ui.transcript.blocks.colouring.coloured import MAX_TEXT_LENGTH, HighlightedLines, HighlightSlice, LexerState
 
-_SHARE = 5
+_REPEAT_SHARE = 5
 """What must be read again is read when this part of it has come in addition: so growing costs no square."""
 
 
-class CodeColours:
+class CodeHighlighting:
     """`dirty` is the first line that looks different since `taken` was called."""
 
-    def __init__(self, lines: CodeLines, language: str, host: CodeHost) -> None:
+    def __init__(self, lines: CodeLines, language: str, host: CodeCallbacks) -> None:
         self._lines = lines
         self._language = language
         self._host = host
-        self._standing = Standing()
+        self._lexer_state = LexerState()
         self._read = 0
-        self._waits = False
-        self._asked = False
+        self._is_waiting = False
+        self._is_requested = False
         self._complete = False
         self._dirty: int | None = None
 
-    def ask(self, *, is_open: bool) -> None:
+    def request(self, *, is_open: bool) -> None:
         """Ask for what is not known yet."""
-        if not self._language or self._lines.size > LONGEST:
+        if not self._language or self._lines.size > MAX_TEXT_LENGTH:
             return
         if is_open:
-            self._ask_for_more()
-        elif not self._asked and self._host.colouring:
-            self._asked = True
-            self._host.colouring(self._lines.text, self._language, self._take)
+            self._request_more()
+        elif not self._is_requested and self._host.highlight:
+            self._is_requested = True
+            self._host.highlight(self._lines.text, self._language, self._take)
 
     def forget(self) -> None:
         """It is far from the screen: ask again when it comes back, unless all is known."""
-        self._asked = self._complete
+        self._is_requested = self._complete
 
-    def taken(self) -> int | None:
+    def take_dirty_line(self) -> int | None:
         """The first line that looks different since this was asked last."""
         dirty, self._dirty = self._dirty, None
         return dirty
 
-    def _ask_for_more(self) -> None:
+    def _request_more(self) -> None:
         complete = len(self._lines) - 1
-        again = self._read - self._standing.line
-        if self._waits or not self._host.colouring_more or complete - self._read <= again // _SHARE:
+        again = self._read - self._lexer_state.line
+        if self._is_waiting or not self._host.highlight_more or complete - self._read <= again // _REPEAT_SHARE:
             return
-        self._waits, self._read = True, complete
-        text = self._lines.between(self._standing.line, complete)
-        self._host.colouring_more(text, self._language, self._standing, self._take_more)
+        self._is_waiting, self._read = True, complete
+        text = self._lines.lines_between(self._lexer_state.line, complete)
+        self._host.highlight_more(text, self._language, self._lexer_state, self._take_more)
 
-    def _take_more(self, found: Coloured | None) -> None:
-        if found is None or self._asked:
+    def _take_more(self, found: HighlightedLines | None) -> None:
+        if found is None or self._is_requested:
             return
-        self._waits, self._standing = False, found.standing
-        first = self._lines.colour(found.line, found.words)
+        self._is_waiting, self._lexer_state = False, found.lexer_state
+        first = self._lines.highlight(found.line, found.words)
         if first is None:
             return
         # The next piece of text paints them too. Only when none comes they are painted by themselves.
@@ -62,24 +62,24 @@ class CodeColours:
 
     def _show_later(self, first: int) -> None:
         self._dirty = first if self._dirty is None else min(first, self._dirty)
-        if self._host.later:
-            self._host.later(self._show)
+        if self._host.run_later:
+            self._host.run_later(self._show)
 
     def _show(self) -> None:
         if self._dirty is not None:
             self._dirty = None
-            self._tell()
+            self._notify()
 
-    def _take(self, found: Slice) -> None:
+    def _take(self, found: HighlightSlice) -> None:
         """The first slice is what can be seen, so it is shown at once; and the last, so that all is."""
         self._complete = found.is_last
-        first = self._lines.colour(found.line, found.words) if found.words else None
+        first = self._lines.highlight(found.line, found.words) if found.words else None
         if found.line and not found.is_last:
             if first is not None:
                 self._show_later(first)
         elif first is not None or self._dirty is not None:
             self._dirty = None
-            self._tell()
+            self._notify()
 
-    def _tell(self) -> None:
-        (self._host.arrived or self._host.changed)()
+    def _notify(self) -> None:
+        (self._host.on_arrived or self._host.on_changed)()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 # Where the first pattern of the grammar is not what people use, and words that are no grammar.
-_ENDINGS = {
+_EXTENSIONS = {
     "text": "txt",
     "plain": "txt",
     "plaintext": "txt",
@@ -22,25 +22,25 @@ _ENDINGS = {
     "env": "env",
     "gitignore": "gitignore",
 }
-_WHOLE_NAMES = {"dockerfile": "Dockerfile", "docker": "Dockerfile", "makefile": "Makefile", "make": "Makefile"}
+_FILE_NAMES = {"dockerfile": "Dockerfile", "docker": "Dockerfile", "makefile": "Makefile", "make": "Makefile"}
 _FILE = re.compile(r"[\w][\w .+@-]{0,80}\.[A-Za-z0-9]{1,8}")
 
 
-def suggested_name(language: str, title: str = "") -> str:
+def suggest_file_name(language: str, title: str = "") -> str:
     """By a file's name in the title of the block, or by the language: `code.py`, `result.txt`. Never with a folder."""
     for words in (title, language):
         if _FILE.fullmatch(words):
             return words
     word = language.lower()
-    if word in _WHOLE_NAMES:
-        return _WHOLE_NAMES[word]
+    if word in _FILE_NAMES:
+        return _FILE_NAMES[word]
     stem = title if title.isalnum() and len(title) < 40 else "code"
-    return f"{stem}.{_ending(word)}"
+    return f"{stem}.{_extension(word)}"
 
 
-def _ending(language: str) -> str:
-    if language in _ENDINGS:
-        return _ENDINGS[language]
+def _extension(language: str) -> str:
+    if language in _EXTENSIONS:
+        return _EXTENSIONS[language]
     for pattern in _patterns(language):
         ending = pattern.removeprefix("*.")
         if ending.isalnum() and fnmatchcase(f"code.{ending}", pattern):

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QFontMetricsF
 
-from ui.transcript.blocks.block import Brush, Control
-from ui.transcript.blocks.buttons import quiet_button, quiet_width
-from ui.transcript.look import Look
+from ui.transcript.blocks.block import Control, PaintContext
+from ui.transcript.blocks.buttons import flat_button_width, paint_flat_button
+from ui.transcript.look import RenderStyle
 
 
 @dataclass(frozen=True, slots=True)
-class HeadButton:
+class HeaderButton:
     """`name` is for assistive technology, `words` are what is seen. Where there is no room, the least needed go."""
 
     name: str
@@ -22,23 +22,23 @@ class HeadButton:
     needed: int = 3
 
 
-class CodeHead:
+class CodeHeader:
     """Buttons are placed from the right."""
 
     def __init__(self) -> None:
         self.controls: list[Control] = []
-        self._buttons: Sequence[HeadButton] = ()
+        self._buttons: Sequence[HeaderButton] = ()
         self._room = 0
 
-    def place(self, buttons: Sequence[HeadButton], width: int, look: Look) -> None:
+    def place_buttons(self, buttons: Sequence[HeaderButton], width: int, look: RenderStyle) -> None:
         """The first one stands at the right end."""
         buttons = list(buttons)
-        while len(buttons) > 1 and sum(_width(each, look) for each in buttons) > width - look.px(12):
+        while len(buttons) > 1 and sum(_button_width(each, look) for each in buttons) > width - look.px(12):
             buttons.remove(min(buttons, key=lambda each: each.needed))
         self._buttons, self.controls = buttons, []
         x = width - look.px(6)
         for button in buttons:
-            wide = _width(button, look) - look.px(2)
+            wide = _button_width(button, look) - look.px(2)
             x -= wide
             self.controls.append(Control(button.name, QRect(x, look.px(5), wide, look.px(24)), button.press))
             x -= look.px(2)
@@ -48,17 +48,17 @@ class CodeHead:
         """No buttons."""
         self.controls, self._buttons = [], ()
 
-    def paint(self, brush: Brush, left: int, title: str) -> None:
+    def paint(self, brush: PaintContext, left: int, title: str) -> None:
         """Title and buttons."""
-        painter, look = brush.painter, brush.look
+        painter, look = brush.painter, brush.style
         painter.setPen(look.color("muted"))
         painter.setFont(look.small)
         room = max(0, self._room - left - look.px(4))
         words = QFontMetricsF(look.small).elidedText(title, Qt.TextElideMode.ElideRight, room)
         painter.drawText(QRect(left, look.px(5), room, look.px(24)), Qt.AlignmentFlag.AlignVCenter, words)
         for control, button in zip(self.controls, self._buttons, strict=True):
-            quiet_button(brush, control, button.words, button.icon)
+            paint_flat_button(brush, control, button.words, button.icon)
 
 
-def _width(button: HeadButton, look: Look) -> int:
-    return quiet_width(look, button.words, icon=bool(button.icon)) + look.px(2)
+def _button_width(button: HeaderButton, look: RenderStyle) -> int:
+    return flat_button_width(look, button.words, icon=bool(button.icon)) + look.px(2)

@@ -4,22 +4,22 @@ from typing import TypeVar
 
 from PySide6.QtCore import QPoint, QRect, QRectF
 
-from ui.transcript.blocks.block import Span
-from ui.transcript.blocks.code.code_places import PlacedLines
-from ui.transcript.blocks.code.host import CodeHost
-from ui.transcript.blocks.copied import SourceBlock
+from ui.transcript.blocks.block import TextRange
+from ui.transcript.blocks.code.code_places import PositionedCodeLines
+from ui.transcript.blocks.code.host import CodeCallbacks
+from ui.transcript.blocks.copied import CodeSourceBlock
 
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 
 
-class LinesBlock(SourceBlock):
+class CodeLinesBlock(CodeSourceBlock):
     """`_head` is what stands above the lines, `_pad` what stands beside them, in pixels."""
 
-    def __init__(self, lines: PlacedLines, host: CodeHost) -> None:
+    def __init__(self, lines: PositionedCodeLines, host: CodeCallbacks) -> None:
         self._lines = lines
         self._host = host
         self._width = 0
-        self._head = 0
+        self._header_height = 0
         self._pad = 0
         self._counts = False
 
@@ -28,12 +28,12 @@ class LinesBlock(SourceBlock):
         """All of it."""
         return self._lines.text
 
-    def _count_on(self) -> None:
+    def _continue_counting(self) -> None:
         """Rows are counted a little at a time."""
         if not self._lines.rows.is_complete and not self._counts:
             self._counts = True
-            if self._host.later:
-                self._host.later(self._count)
+            if self._host.run_later:
+                self._host.run_later(self._count)
 
     def _count(self) -> None:
         self._counts = False
@@ -41,43 +41,49 @@ class LinesBlock(SourceBlock):
         if rows.is_complete:
             return
         # All at its end: heights that change every few frames would let what is read jump.
-        is_over = rows.go_on()
-        if rows.was_seen_wrong or (is_over and rows.is_misjudged):
-            self.laid = False
-            (self._host.arrived or self._host.changed)()
-        self._count_on()
+        is_over = rows.count_more()
+        if rows.was_wrong_on_screen or (is_over and rows.is_estimate_wrong):
+            self.is_laid_out = False
+            (self._host.on_arrived or self._host.on_changed)()
+        self._continue_counting()
 
     def offset_at(self, point: QPoint) -> int:
         """The nearest place."""
-        return self._looked(self._lines.offset_at(point.x() - self._pad, point.y() - self._head))
+        return self._after_lookup(self._lines.offset_at(point.x() - self._pad, point.y() - self._header_height))
 
-    def _looked(self, found: _Found) -> _Found:
+    def _after_lookup(self, found: _Result) -> _Result:
         """Looking for places may have told more of the height than was known."""
-        if self._lines.rows.was_seen_wrong or self._lines.rows.too_low():
-            self.laid = False
+        if self._lines.rows.was_wrong_on_screen or self._lines.rows.underestimated_lines():
+            self.is_laid_out = False
         return found
 
     def boxes(self, start: int, end: int) -> list[QRectF]:
         """What a part of the code covers."""
-        return self._looked([box.translated(self._pad, self._head) for box in self._lines.boxes((start, end))])
+        return self._after_lookup(
+            [box.translated(self._pad, self._header_height) for box in self._lines.boxes((start, end))]
+        )
 
-    def caret_at(self, offset: int) -> QRectF | None:
+    def caret_rect_at(self, offset: int) -> QRectF | None:
         """In its line."""
-        return self._looked(self._lines.caret_at(offset).translated(self._pad, self._head))
+        return self._after_lookup(self._lines.caret_rect_at(offset).translated(self._pad, self._header_height))
 
-    def stop_at(self, offset: int) -> int:
+    def caret_stop_at(self, offset: int) -> int:
         """Not within hidden characters that one label stands for."""
-        return self._lines.stop_at(offset)
+        return self._lines.caret_stop_at(offset)
 
-    def seen(self, clip: QRect) -> list[Span]:
+    def visible_ranges(self, clip: QRect) -> list[TextRange]:
         """The parts of the code that are inside a clip, from above to below. Only when laid out."""
-        inner = clip.intersected(QRect(1, self._head, self._width - 2, self._lines.height))
-        return list(self._lines.seen(inner.translated(-self._pad, -self._head))) if not inner.isEmpty() else []
+        inner = clip.intersected(QRect(1, self._header_height, self._width - 2, self._lines.height))
+        return (
+            list(self._lines.visible_ranges(inner.translated(-self._pad, -self._header_height)))
+            if not inner.isEmpty()
+            else []
+        )
 
-    def paragraph_at(self, offset: int) -> Span:
+    def paragraph_at(self, offset: int) -> TextRange:
         """The line."""
         return self._lines.line_span(offset)
 
-    def scroll_sideways(self, pixels: int) -> bool:
+    def scroll_horizontally(self, pixels: int) -> bool:
         """Only when lines do not wrap and one is too long."""
-        return self._lines.scroll_sideways(pixels)
+        return self._lines.scroll_horizontally(pixels)

@@ -2,69 +2,69 @@
 
 from PySide6.QtCore import QRect, Qt
 
-from ui.transcript.blocks.block import Block, Brush
+from ui.transcript.blocks.block import Block, PaintContext
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.code.code_lines import CodeLines
-from ui.transcript.blocks.code.host import CodeHost
-from ui.transcript.blocks.colouring.coloured import Word
-from ui.transcript.look import Look
+from ui.transcript.blocks.code.host import CodeCallbacks
+from ui.transcript.blocks.colouring.coloured import StyledWord
+from ui.transcript.look import RenderStyle
 
 
 class OutputBlock(CodeBlock):
     """Code in the colours that its program chose."""
 
-    def __init__(self, text: str, words: list[list[Word]], host: CodeHost, title: str) -> None:
+    def __init__(self, text: str, words: list[list[StyledWord]], host: CodeCallbacks, title: str) -> None:
         super().__init__(text, "", host, title=title)
         self._lines.words = words
 
-    def show(self, text: str, words: list[list[Word]]) -> None:
+    def set_output(self, text: str, words: list[list[StyledWord]]) -> None:
         """Something else; whether lines wrap, and how far they were moved, stays."""
         if (text, words) == (self.text, self._lines.words):
             return
         if text.startswith(self.text) and self._lines.words == words[: len(self._lines.words)]:
             self._lines.append(text[len(self.text) :])
         else:
-            self._lines = self._lines.replaced(text)
+            self._lines = self._lines.with_text(text)
         self._lines.words = words
-        self.laid = False
+        self.is_laid_out = False
 
 
-class TailBlock(Block):
+class OutputTailBlock(Block):
     """A few lines without a box. Those that are too long end at the edge."""
 
-    def __init__(self, text: str, words: list[list[Word]]) -> None:
+    def __init__(self, text: str, words: list[list[StyledWord]]) -> None:
         self._lines = CodeLines(text, wraps=False)
         self._lines.words = words
         self._width = 0
 
-    def show(self, text: str, words: list[list[Word]]) -> None:
+    def set_output(self, text: str, words: list[list[StyledWord]]) -> None:
         """The lines that are the last ones now."""
         if (text, words) != (self._lines.text, self._lines.words):
             self._lines = CodeLines(text, wraps=False)
-            self._lines.words, self.laid = words, False
+            self._lines.words, self.is_laid_out = words, False
 
-    def estimate(self, width: int, look: Look) -> int:
+    def estimate(self, width: int, look: RenderStyle) -> int:
         """Exact."""
         del width
         return len(self._lines) * look.mono_line
 
-    def lay(self, width: int, look: Look) -> int:
+    def layout(self, width: int, look: RenderStyle) -> int:
         """Exact."""
-        self._width, self.laid = width, True
-        self._lines.lay(width, look)
+        self._width, self.is_laid_out = width, True
+        self._lines.layout(width, look)
         return self._lines.height
 
     def forget(self) -> None:
         """Keep the text alone."""
         self._lines.forget()
-        self.laid = False
+        self.is_laid_out = False
 
-    def paint(self, brush: Brush) -> None:
+    def paint(self, brush: PaintContext) -> None:
         """The lines."""
         painter = brush.painter
         painter.save()
         painter.setClipRect(QRect(0, 0, self._width, self._lines.height), Qt.ClipOperation.IntersectClip)
-        self._lines.paint(painter, brush.look, brush.clip, brush.selection)
+        self._lines.paint(painter, brush.style, brush.clip, brush.selection)
         painter.restore()
 
     def plain(self) -> str:

@@ -10,28 +10,28 @@ from dataclasses import dataclass, field
 from PySide6.QtCore import QCoreApplication
 
 from ui.transcript.blocks.code.lines.inks import BOLD
-from ui.transcript.blocks.colouring.coloured import Word
-from ui.transcript.markdown.inline import units
+from ui.transcript.blocks.colouring.coloured import StyledWord
+from ui.transcript.markdown.inline import utf16_length
 
-KEPT_LINES = 20_000
+MAX_LINES = 20_000
 
-LONGEST_LINE = 4_000
+MAX_LINE_LENGTH = 4_000
 """Characters of a line that are shown while it is written."""
 
-_BEFORE = 16_000
+_LEAD_IN = 16_000
 """Characters above the lines that are kept which are read for their colours."""
 
 _TAB = 8
-_WIDEST = 240
+_MAX_COLUMNS = 240
 """Columns to which a command can jump; it may name any. Text goes on beyond them."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _CSI = re.compile(r"\[([0-?]{0,64})[ -/]{0,4}([@-~])")
 _SHORT = re.compile(r"[ -/]{0,4}[0-~]")
-_MAY_GO_ON = re.compile(r"(?:\[[0-?]{0,64}[ -/]{0,4}|[ -/]{0,4})\Z")
+_INCOMPLETE = re.compile(r"(?:\[[0-?]{0,64}[ -/]{0,4}|[ -/]{0,4})\Z")
 _STRING_END = re.compile(r"\x07|\x1b\\?|\x9c")
-_STRING_BEGINS = "PX^_]"
-_NAMES = ("", "red", "green", "yellow", "blue", "magenta", "cyan", "")
+_STRING_OPENERS = "PX^_]"
+_COLOR_NAMES = ("", "red", "green", "yellow", "blue", "magenta", "cyan", "")
 
 
 @dataclass(slots=True)
@@ -57,18 +57,18 @@ class _Line:
 class Terminal:
     """Fed with what a program writes, in any pieces. Of a line only so much is kept as is shown while it is written."""
 
-    def __init__(self, longest: int = LONGEST_LINE + 1) -> None:
+    def __init__(self, longest: int = MAX_LINE_LENGTH + 1) -> None:
         self._longest = longest
-        self._lines: deque[_Line] = deque([_Line(longest)], KEPT_LINES)
+        self._lines: deque[_Line] = deque([_Line(longest)], MAX_LINES)
         self._row = 0
         self._column = 0
-        self._ink = ""
-        self._rest = ""
+        self._format = ""
+        self._unread = ""
         self._in_string = False
 
     def feed(self, output: str) -> None:
         """More of it."""
-        output, self._rest = self._rest + output, ""
+        output, self._unread = self._unread + output, ""
         at, end = 0, len(output)
         while at < end:
             if self._in_string:
@@ -88,13 +88,13 @@ class Terminal:
 
     def _escape(self, output: str, at: int) -> int:
         """What stands behind an escape; answers where it ends."""
-        if _MAY_GO_ON.match(output, at):
-            self._rest = output[at - 1 :]
+        if _INCOMPLETE.match(output, at):
+            self._unread = output[at - 1 :]
             return len(output)
         if command := _CSI.match(output, at):
-            self._command(command[1], command[2])
+            self._run_command(command[1], command[2])
             return command.end()
-        if output[at] in _STRING_BEGINS:
+        if output[at] in _STRING_OPENERS:
             self._in_string = True
             return at + 1
         other = _SHORT.match(output, at)
@@ -112,40 +112,40 @@ class Terminal:
         """Lines; an empty last one does not count."""
         return len(self._lines) - (not self._lines[-1].text)
 
-    def last(self, count: int) -> tuple[str, list[list[Word]]]:
+    def last_lines(self, count: int) -> tuple[str, list[list[StyledWord]]]:
         """The last lines, and what is coloured in each. Those that are very long are cut."""
         end = len(self)
         lines = [_cut(self._lines[index]) for index in range(max(0, end - count), end)]
         return _texts(lines), [_words(line) for line in lines]
 
-    def whole(self) -> tuple[str, list[list[Word]]]:
+    def all_lines(self) -> tuple[str, list[list[StyledWord]]]:
         """All that is kept; takes its time."""
         lines = list(self._lines)[: len(self)]
         return _texts(lines), [_words(line) for line in lines]
 
     def _write(self, words: str) -> None:
-        self._lines[self._row].write(self._column, words, self._ink)
+        self._lines[self._row].write(self._column, words, self._format)
         self._column += len(words)
 
     def _control(self, control: str) -> None:
         if control == "\n":
-            self._down()
+            self._line_feed()
             self._column = 0
         elif control == "\r":
             self._column = 0
         elif control == "\b":
             self._column = max(0, self._column - 1)
         elif control == "\t":
-            self._column = max(self._column, min(_WIDEST, (self._column // _TAB + 1) * _TAB))
+            self._column = max(self._column, min(_MAX_COLUMNS, (self._column // _TAB + 1) * _TAB))
 
-    def _down(self) -> None:
+    def _line_feed(self) -> None:
         if self._row == len(self._lines) - 1:
             self._lines.append(_Line(self._longest))
         self._row = min(self._row + 1, len(self._lines) - 1)
 
-    def _command(self, given: str, final: str) -> None:
+    def _run_command(self, given: str, final: str) -> None:
         if final == "m":
-            self._ink = _ink(given, self._ink)
+            self._format = _format_after(given, self._format)
             return
         number = int(given) if given.isdecimal() and len(given) < 6 else None
         line = self._lines[self._row]
@@ -153,9 +153,9 @@ class Terminal:
             case "K":
                 self._erase(line, number or 0)
             case "G":
-                self._column = min(_WIDEST, max(1, number or 1) - 1)
+                self._column = min(_MAX_COLUMNS, max(1, number or 1) - 1)
             case "C":
-                self._column = max(self._column, min(_WIDEST, self._column + (number or 1)))
+                self._column = max(self._column, min(_MAX_COLUMNS, self._column + (number or 1)))
             case "D":
                 self._column = max(0, self._column - (number or 1))
             case "A" | "F":
@@ -177,18 +177,18 @@ class Terminal:
             line.ink.clear()
 
 
-def shown(output: str) -> tuple[str, list[list[Word]]]:
+def terminal_text(output: str) -> tuple[str, list[list[StyledWord]]]:
     """A whole output, or its last lines. Where nothing in it commands a terminal, it stays as it is."""
-    if not _commands(output):
+    if not _has_commands(output):
         return output, []
     terminal = Terminal(len(output))
     terminal.feed(output if _UPWARDS.search(output) else output[_start_of_kept(output) :])
-    return terminal.whole()
+    return terminal.all_lines()
 
 
-def without_commands(output: str) -> str:
+def strip_commands(output: str) -> str:
     """A quick look at it: what commands a terminal is left out, nothing is written over."""
-    return _COMMAND.sub("", output) if _commands(output) else output
+    return _COMMAND.sub("", output) if _has_commands(output) else output
 
 
 _BARE_RETURN = re.compile(r"\r(?!\n)")
@@ -196,7 +196,7 @@ _COMMAND = re.compile(r"\x1b(?:\[[0-?]{0,64}[ -/]{0,4}[@-~])?|[\b\r]")
 _UPWARDS = re.compile(r"\x1b\[[0-9]{0,6}[AF]")
 
 
-def _commands(output: str) -> bool:
+def _has_commands(output: str) -> bool:
     # Signs by themselves are found in a fraction of the time that a pattern of all of them takes.
     return "\x1b" in output or "\b" in output or ("\r" in output and _BARE_RETURN.search(output) is not None)
 
@@ -204,11 +204,11 @@ def _commands(output: str) -> bool:
 def _start_of_kept(output: str) -> int:
     """Where the lines begin that are kept; and some text before them, for what its colour is."""
     start = len(output)
-    for _ in range(KEPT_LINES + 1):
+    for _ in range(MAX_LINES + 1):
         start = output.rfind("\n", 0, start)
         if start < 0:
             return 0
-    return max(0, start - _BEFORE)
+    return max(0, start - _LEAD_IN)
 
 
 def _texts(lines: list[_Line]) -> str:
@@ -216,28 +216,28 @@ def _texts(lines: list[_Line]) -> str:
 
 
 def _cut(line: _Line) -> _Line:
-    if len(line.text) <= LONGEST_LINE:
+    if len(line.text) <= MAX_LINE_LENGTH:
         return line
     # Without a number: a line that still grows would look different in each frame.
     said = list(QCoreApplication.translate("Transcript", "… (this line is too long and was cut)"))
-    return _Line(line.longest, line.text[:LONGEST_LINE] + said, line.ink[:LONGEST_LINE] + [""] * len(said))
+    return _Line(line.longest, line.text[:MAX_LINE_LENGTH] + said, line.ink[:MAX_LINE_LENGTH] + [""] * len(said))
 
 
-def _words(line: _Line) -> list[Word]:
-    found: list[Word] = []
+def _words(line: _Line) -> list[StyledWord]:
+    found: list[StyledWord] = []
     at = offset = 0
     while at < len(line.ink):
         ink, start = line.ink[at], at
         while at < len(line.ink) and line.ink[at] == ink:
             at += 1
-        length = units("".join(line.text[start:at]))
+        length = utf16_length("".join(line.text[start:at]))
         if ink:
             found.append((offset, length, ink))
         offset += length
     return found
 
 
-def _ink(given: str, before: str) -> str:
+def _format_after(given: str, before: str) -> str:
     """Weight and colour of the text after a command of the kind SGR; backgrounds and shapes are left alone."""
     numbers = [int(each) if each.isdecimal() and len(each) < 4 else 0 for each in given.replace(":", ";").split(";")]
     weight, color = (BOLD, before[len(BOLD) + 1 :]) if before.startswith(BOLD) else ("", before)
@@ -248,35 +248,35 @@ def _ink(given: str, before: str) -> str:
         elif number == 39:
             color = ""
         elif 30 <= number <= 37 or 90 <= number <= 97:
-            color = "grey" if number == 90 else _NAMES[number % 10]
+            color = "grey" if number == 90 else _COLOR_NAMES[number % 10]
         elif number in {38, 48}:
-            found = _of_many(numbers)
+            found = _extended_color(numbers)
             color = found if number == 38 else color
     return f"{weight} {color}".strip()
 
 
-def _of_many(numbers: list[int]) -> str:
+def _extended_color(numbers: list[int]) -> str:
     """One of 256, or of all; the nearest of those that can be read on both backgrounds."""
     kind = numbers.pop(0) if numbers else 0
     if kind == 5 and numbers:
         number = numbers.pop(0)
         if number < 16:
-            return "grey" if number == 8 else _NAMES[number % 8]
+            return "grey" if number == 8 else _COLOR_NAMES[number % 8]
         if number >= 232:
             return "grey"
         number -= 16
-        return _nearest(number // 36 * 51, number // 6 % 6 * 51, number % 6 * 51)
+        return _nearest_color(number // 36 * 51, number // 6 % 6 * 51, number % 6 * 51)
     if kind == 2 and len(numbers) >= 3:
         red, green, blue = numbers[:3]
         del numbers[:3]
-        return _nearest(red, green, blue)
+        return _nearest_color(red, green, blue)
     return ""
 
 
-def _nearest(red: int, green: int, blue: int) -> str:
+def _nearest_color(red: int, green: int, blue: int) -> str:
     most, least = max(red, green, blue), min(red, green, blue)
     if most - least < 48:
         return "grey" if 64 <= most <= 192 else ""
     middle = (most + least) / 2
     bits = (red > middle) + 2 * (green > middle) + 4 * (blue > middle)
-    return _NAMES[bits] or "grey"
+    return _COLOR_NAMES[bits] or "grey"

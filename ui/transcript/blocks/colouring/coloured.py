@@ -2,18 +2,18 @@
 
 from dataclasses import dataclass
 
-Word = tuple[int, int, str]
+StyledWord = tuple[int, int, str]
 """Start, length (UTF-16 units) and colour kind."""
 
-LONGEST = 200_000
+MAX_TEXT_LENGTH = 200_000
 """Characters. Longer code stays plain."""
 
-KINDS = ("comment", "keyword", "function", "builtin", "string", "number")
+WORD_KINDS = ("comment", "keyword", "function", "builtin", "string", "number")
 """Of code."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LexerState:
     """A line, and the states that the lexer is in where it begins."""
 
     line: int = 0
@@ -21,27 +21,27 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Coloured:
+class HighlightedLines:
     """Words of the lines from `line` on, and where to go on."""
 
     line: int
-    words: list[list[Word]]
-    standing: Standing
+    words: list[list[StyledWord]]
+    lexer_state: LexerState
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class HighlightSlice:
     """Words of the lines from `line` on, of code that is complete; after the last slice nothing follows."""
 
     line: int
-    words: list[list[Word]]
+    words: list[list[StyledWord]]
     is_last: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class HighlightRequest:
     """What is to be coloured; with `standing` it is whole lines of code that still grows."""
 
     text: str
     language: str
-    standing: Standing | None = None
+    lexer_state: LexerState | None = None

@@ -10,88 +10,95 @@ from hashlib import blake2b
 
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, Qt, QTimer
 
-from ui.transcript.blocks.colouring.coloured import Code, Slice
-from ui.transcript.blocks.colouring.frames import HEAD, Answer, answer_in, asked, framed, length_in
-from ui.transcript.child_start import child_command, child_environment, child_folder
+from ui.transcript.blocks.colouring.coloured import HighlightRequest, HighlightSlice
+from ui.transcript.blocks.colouring.frames import (
+    HEADER_SIZE,
+    HighlightAnswer,
+    decode_answer,
+    encode_frame,
+    encode_request,
+    frame_length,
+)
+from ui.transcript.child_start import worker_command, worker_environment, worker_folder
 
-PATIENCE = 5000
+TIMEOUT_MS = 5000
 """Milliseconds for one slice on a clock on the wall. The child ends itself earlier, after a second of the processor's
 time; this is for a machine that has no such limit, and for a child that hangs."""
 
-IDLE = 30_000
+IDLE_MS = 30_000
 """Milliseconds without work after which the child is let go."""
 
-_OVERRUNS = 3
+_MAX_OVERRUNS = 3
 """Of one language, after which it is not asked for again."""
 
-_REFUSED = 1000
+_MAX_REFUSED = 1000
 """Texts that are remembered as too much."""
 
-_DEATHS = 2
+_MAX_CRASHES = 2
 """Of the child, over one errand, that nobody can explain."""
 
 
 @dataclass(slots=True, eq=False)
-class Errand:
+class HighlightJob:
     """Code, and who hears each answer; None is the last one, and says that there are no more colours."""
 
-    code: Code
-    then: Callable[[Answer], None]
-    deaths: int = 0
+    code: HighlightRequest
+    on_answer: Callable[[HighlightAnswer], None]
+    crashes: int = 0
 
 
-class Colourist(QObject):
+class HighlighterProcess(QObject):
     """Takes what `next_errand` gives whenever it is free. The child is started with the first errand.
 
     `started` counts the children, `sent` the errands that went to one.
     """
 
-    def __init__(self, next_errand: Callable[[], Errand | None], parent: QObject | None = None) -> None:
+    def __init__(self, next_errand: Callable[[], HighlightJob | None], parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.started = 0
         self.sent = 0
-        self._next_errand = next_errand
+        self._next_job = next_errand
         self._child: QProcess | None = None
-        self._errand: Errand | None = None
+        self._job: HighlightJob | None = None
         self._is_closed = False
         self._cannot_start = False
         self._overruns: Counter[str] = Counter()
-        self._refused: OrderedDict[bytes, None] = OrderedDict()
-        self._late = self._timer(PATIENCE, self._on_late)
-        self._idle = self._timer(IDLE, self._let_go)
+        self._refused_texts: OrderedDict[bytes, None] = OrderedDict()
+        self._late = self._timer(TIMEOUT_MS, self._on_late)
+        self._idle = self._timer(IDLE_MS, self._let_finish)
         self._turn = self._timer(0, self._read)
 
     @property
     def is_busy(self) -> bool:
         """Whether one is being run."""
-        return self._errand is not None
+        return self._job is not None
 
-    def refuses(self, code: Code) -> bool:
+    def refuses(self, code: HighlightRequest) -> bool:
         """Whether it was too much before."""
-        is_hopeless = self._overruns[code.language.lower()] >= _OVERRUNS or self._cannot_start
-        return is_hopeless or (bool(self._refused) and _name_of(code) in self._refused)
+        is_hopeless = self._overruns[code.language.lower()] >= _MAX_OVERRUNS or self._cannot_start
+        return is_hopeless or (bool(self._refused_texts) and _digest_of(code) in self._refused_texts)
 
-    def look(self) -> None:
+    def start_next(self) -> None:
         """There may be something to do."""
-        while not self._is_closed and self._errand is None and (errand := self._next_errand()):
+        while not self._is_closed and self._job is None and (errand := self._next_job()):
             if self.refuses(errand.code):
-                errand.then(None)
+                errand.on_answer(None)
             else:
                 self._send(errand)
-        if self._child and self._errand is None:
+        if self._child and self._job is None:
             self._idle.start()
 
     def close(self) -> None:
         """Nothing is coloured any more, and nothing is left running."""
         self._is_closed = True
-        self._errand = None
+        self._job = None
         for timer in (self._late, self._idle, self._turn):
             timer.stop()
         self._child = None
         for child in self.findChildren(QProcess):
             child.blockSignals(True)
             child.kill()
-            child.waitForFinished(PATIENCE)
+            child.waitForFinished(TIMEOUT_MS)
 
     def _timer(self, interval: int, act: Callable[[], None]) -> QTimer:
         timer = QTimer(self)
@@ -100,42 +107,42 @@ class Colourist(QObject):
         timer.timeout.connect(act)
         return timer
 
-    def _send(self, errand: Errand) -> None:
-        self._errand = errand
+    def _send(self, errand: HighlightJob) -> None:
+        self._job = errand
         self._idle.stop()
         child = self._child or self._start()
         self.sent += 1
-        child.write(framed(asked(errand.code)))
+        child.write(encode_frame(encode_request(errand.code)))
         self._late.start()
 
     def _start(self) -> QProcess:
         child = self._child = QProcess(self)
         own = QProcessEnvironment()
-        for name, value in child_environment().items():
+        for name, value in worker_environment().items():
             own.insert(name, value)
         child.setProcessEnvironment(own)
-        child.setWorkingDirectory(child_folder())
+        child.setWorkingDirectory(worker_folder())
         child.setStandardErrorFile(QProcess.nullDevice())
         child.readyReadStandardOutput.connect(self._turn.start)
         child.finished.connect(partial(self._on_finished, child))
         # That it does not start may be said before `start` returns.
         child.errorOccurred.connect(partial(self._on_error, child), Qt.ConnectionType.QueuedConnection)
-        program, *words = child_command("colouring")
+        program, *words = worker_command("colouring")
         child.start(program, words)
         self.started += 1
         return child
 
     def _read(self) -> None:
         """One message; what else happens in the window comes before the next."""
-        child, errand = self._child, self._errand
-        if child is None or child.bytesAvailable() < HEAD:
+        child, errand = self._child, self._job
+        if child is None or child.bytesAvailable() < HEADER_SIZE:
             return
         try:
-            length = length_in(bytes(child.peek(HEAD).data()))
-            if child.bytesAvailable() < HEAD + length:
+            length = frame_length(bytes(child.peek(HEADER_SIZE).data()))
+            if child.bytesAvailable() < HEADER_SIZE + length:
                 return
-            child.skip(HEAD)
-            answer = answer_in(bytes(child.read(length).data()))
+            child.skip(HEADER_SIZE)
+            answer = decode_answer(bytes(child.read(length).data()))
         except (ValueError, LookupError, TypeError):
             self._end(child)
             self._give_up(count=False)
@@ -143,12 +150,12 @@ class Colourist(QObject):
         if errand is None:
             return
         self._late.start()
-        if not isinstance(answer, Slice) or answer.is_last:
-            self._errand = None
+        if not isinstance(answer, HighlightSlice) or answer.is_last:
+            self._job = None
             self._late.stop()
-        errand.then(answer)
+        errand.on_answer(answer)
         self._turn.start()
-        self.look()
+        self.start_next()
 
     def _on_late(self) -> None:
         child = self._child
@@ -166,13 +173,13 @@ class Colourist(QObject):
         self._child = None
         self._turn.stop()
         self._late.stop()
-        errand, self._errand = self._errand, None
+        errand, self._job = self._job, None
         if errand is None:
             return
-        errand.deaths += 1
-        if _overran(child) or errand.deaths >= _DEATHS:
-            self._errand = errand
-            self._give_up(count=_overran(child))
+        errand.crashes += 1
+        if _hit_cpu_limit(child) or errand.crashes >= _MAX_CRASHES:
+            self._job = errand
+            self._give_up(count=_hit_cpu_limit(child))
         else:
             self._send(errand)
 
@@ -187,16 +194,16 @@ class Colourist(QObject):
         """What is being read stays plain; `count`: because it took too long."""
         self._turn.stop()
         self._late.stop()
-        errand, self._errand = self._errand, None
+        errand, self._job = self._job, None
         if errand:
-            self._refused[_name_of(errand.code)] = None
-            while len(self._refused) > _REFUSED:
-                self._refused.popitem(last=False)
+            self._refused_texts[_digest_of(errand.code)] = None
+            while len(self._refused_texts) > _MAX_REFUSED:
+                self._refused_texts.popitem(last=False)
             self._overruns[errand.code.language.lower()] += count
-            errand.then(None)
-        self.look()
+            errand.on_answer(None)
+        self.start_next()
 
-    def _let_go(self) -> None:
+    def _let_finish(self) -> None:
         """It ends by itself when it hears nothing more."""
         if self._child:
             self._child.closeWriteChannel()
@@ -207,12 +214,12 @@ class Colourist(QObject):
         child.kill()
 
 
-def _overran(child: QProcess) -> bool:
+def _hit_cpu_limit(child: QProcess) -> bool:
     """Whether the system ended it at its limit: of a process that a signal ended, Qt says which."""
     crashed = child.exitStatus() is QProcess.ExitStatus.CrashExit
     return sys.platform != "win32" and crashed and child.exitCode() == signal.SIGPROF
 
 
-def _name_of(code: Code) -> bytes:
+def _digest_of(code: HighlightRequest) -> bytes:
     """Short, and of no other code: what is refused may be as long as a book."""
     return blake2b(f"{code.language}\0{code.text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()

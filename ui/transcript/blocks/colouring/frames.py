@@ -4,89 +4,101 @@ import json
 import struct
 from typing import Any, BinaryIO
 
-from ui.transcript.blocks.colouring.coloured import KINDS, Code, Coloured, Slice, Standing, Word
+from ui.transcript.blocks.colouring.coloured import (
+    WORD_KINDS,
+    HighlightedLines,
+    HighlightRequest,
+    HighlightSlice,
+    LexerState,
+    StyledWord,
+)
 
-HEAD = 4
+HEADER_SIZE = 4
 """Bytes."""
 
-LARGEST = 16_000_000
+MAX_FRAME_SIZE = 16_000_000
 """Bytes of one message. The longest code, each of its characters escaped, has room."""
 
-Answer = Slice | Coloured | None
+HighlightAnswer = HighlightSlice | HighlightedLines | None
 """None: there is nothing to colour it by."""
 
 _LENGTH = struct.Struct(">I")
-_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
+_KIND_NUMBERS = {kind: number for number, kind in enumerate(WORD_KINDS)}
 
 
-def framed(message: dict[str, Any]) -> bytes:
+def encode_frame(message: dict[str, Any]) -> bytes:
     """A message as it goes over the pipe. Raises what `json` raises."""
     data = json.dumps(message, separators=(",", ":")).encode("ascii")
     return _LENGTH.pack(len(data)) + data
 
 
-def length_in(head: bytes) -> int:
+def frame_length(head: bytes) -> int:
     """Bytes of the message behind its head. Raises ValueError when nobody would send as much."""
     (length,) = _LENGTH.unpack(head)
-    if length > LARGEST:
+    if length > MAX_FRAME_SIZE:
         raise ValueError("a message is too long")
     return int(length)
 
 
-def received(stream: BinaryIO) -> dict[str, Any] | None:
+def read_frame(stream: BinaryIO) -> dict[str, Any] | None:
     """The next message; None when the other side has gone. Raises ValueError."""
-    head = stream.read(HEAD)
-    if len(head) < HEAD:
+    head = stream.read(HEADER_SIZE)
+    if len(head) < HEADER_SIZE:
         return None
-    data = stream.read(length_in(head))
+    data = stream.read(frame_length(head))
     return json.loads(data)
 
 
-def asked(code: Code) -> dict[str, Any]:
+def encode_request(code: HighlightRequest) -> dict[str, Any]:
     """Code as a message."""
     message: dict[str, Any] = {"text": code.text, "language": code.language}
-    if code.standing:
-        message["standing"] = _told(code.standing)
+    if code.lexer_state:
+        message["standing"] = _encode_state(code.lexer_state)
     return message
 
 
-def code_in(message: dict[str, Any]) -> Code:
+def decode_request(message: dict[str, Any]) -> HighlightRequest:
     """And back."""
     standing = message.get("standing")
-    return Code(message["text"], message["language"], _standing_in(standing) if standing else None)
+    return HighlightRequest(message["text"], message["language"], _decode_state(standing) if standing else None)
 
 
-def answered(answer: Answer) -> dict[str, Any]:
+def encode_answer(answer: HighlightAnswer) -> dict[str, Any]:
     """What was found, as a message."""
     if answer is None:
         return {}
     words = [
-        [number for start, length, kind in line for number in (start, length, _NUMBERS[kind])] for line in answer.words
+        [number for start, length, kind in line for number in (start, length, _KIND_NUMBERS[kind])]
+        for line in answer.words
     ]
     told: dict[str, Any] = {"line": answer.line, "words": words}
-    more = {"last": answer.is_last} if isinstance(answer, Slice) else {"standing": _told(answer.standing)}
+    more = (
+        {"last": answer.is_last}
+        if isinstance(answer, HighlightSlice)
+        else {"standing": _encode_state(answer.lexer_state)}
+    )
     return told | more
 
 
-def answer_in(data: bytes) -> Answer:
+def decode_answer(data: bytes) -> HighlightAnswer:
     """And back. Raises ValueError, LookupError or TypeError for what is no answer."""
     message = json.loads(data)
     if not message:
         return None
-    words = [_words_in(line) for line in message["words"]]
+    words = [_decode_words(line) for line in message["words"]]
     if "standing" in message:
-        return Coloured(message["line"], words, _standing_in(message["standing"]))
-    return Slice(message["line"], words, message["last"])
+        return HighlightedLines(message["line"], words, _decode_state(message["standing"]))
+    return HighlightSlice(message["line"], words, message["last"])
 
 
-def _words_in(numbers: list[int]) -> list[Word]:
-    return list(zip(numbers[::3], numbers[1::3], map(KINDS.__getitem__, numbers[2::3]), strict=True))
+def _decode_words(numbers: list[int]) -> list[StyledWord]:
+    return list(zip(numbers[::3], numbers[1::3], map(WORD_KINDS.__getitem__, numbers[2::3]), strict=True))
 
 
-def _told(standing: Standing) -> list[Any]:
+def _encode_state(standing: LexerState) -> list[Any]:
     return [standing.line, *standing.states]
 
 
-def _standing_in(told: list[Any]) -> Standing:
+def _decode_state(told: list[Any]) -> LexerState:
     line, *states = told
-    return Standing(line, tuple(states))
+    return LexerState(line, tuple(states))

@@ -8,8 +8,8 @@ from typing import Any, cast
 from pygments.lexer import ExtendedRegexLexer, Lexer, LexerContext, RegexLexer
 from pygments.token import Comment, Error, String, _TokenType  # pyright: ignore[reportPrivateUsage]
 
-from ui.transcript.blocks.colouring.coloured import Coloured, Standing
-from ui.transcript.blocks.colouring.lexing import lexer_of, lines_of
+from ui.transcript.blocks.colouring.coloured import HighlightedLines, LexerState
+from ui.transcript.blocks.colouring.lexing import find_lexer, words_by_line
 
 
 @lru_cache(maxsize=32)
@@ -19,29 +19,29 @@ def _resumable(kind: type[RegexLexer]) -> type[Lexer]:
     return cast("type[Lexer]", type(f"Resumable{kind.__name__}", bases, {}))
 
 
-def coloured_more(text: str, language: str, standing: Standing) -> Coloured | None:
+def highlight_more_lines(text: str, language: str, standing: LexerState) -> HighlightedLines | None:
     """Colours of whole lines, the first of which is `standing.line`; None for an unknown language.
 
     A guess: a later line may show that it was something else.
     """
-    lexer = lexer_of(language)
+    lexer = find_lexer(language)
     if lexer is None:
         return None
     if isinstance(lexer, RegexLexer) and not isinstance(lexer, ExtendedRegexLexer):
         # Grammars are foreign code, and some are not made for this loop: those are read from the beginning.
         with suppress(Exception):
-            return _resumed(lexer, text, standing)
-    words = lines_of((kind, value) for _, kind, value in lexer.get_tokens_unprocessed(text))
-    return Coloured(standing.line, words[:-1], standing)
+            return _highlight_from(lexer, text, standing)
+    words = words_by_line((kind, value) for _, kind, value in lexer.get_tokens_unprocessed(text))
+    return HighlightedLines(standing.line, words[:-1], standing)
 
 
-def _resumed(lexer: RegexLexer, text: str, standing: Standing) -> Coloured:
+def _highlight_from(lexer: RegexLexer, text: str, standing: LexerState) -> HighlightedLines:
     context = LexerContext(text, 0, [*standing.states], len(text))
     reader = cast("Any", _resumable(type(lexer)))(stripnl=False, ensurenl=False)
     tokens = list(_tokens(reader.get_tokens_unprocessed, text, context))
-    words = lines_of((kind, value) for _, kind, value in tokens)[:-1]
-    next_one = standing if _is_open(text) else _next(standing, tokens, len(words), tuple(context.stack))
-    return Coloured(standing.line, words, next_one)
+    words = words_by_line((kind, value) for _, kind, value in tokens)[:-1]
+    next_one = standing if _is_open(text) else _next_state(standing, tokens, len(words), tuple(context.stack))
+    return HighlightedLines(standing.line, words, next_one)
 
 
 def _is_open(text: str) -> bool:
@@ -62,10 +62,10 @@ def _tokens(
         at = place + len(value)
 
 
-def _next(
-    standing: Standing, tokens: list[tuple[int, _TokenType, str]], lines: int, states: tuple[str, ...]
-) -> Standing:
+def _next_state(
+    standing: LexerState, tokens: list[tuple[int, _TokenType, str]], lines: int, states: tuple[str, ...]
+) -> LexerState:
     """Go on behind these lines, unless they end within something that the next line may end."""
     last = next((kind for _, kind, value in reversed(tokens) if value.strip()), None)
     is_open = last is None or last in Comment or last in String or any(kind is Error for _, kind, _ in tokens)
-    return standing if is_open else Standing(standing.line + lines, states)
+    return standing if is_open else LexerState(standing.line + lines, states)

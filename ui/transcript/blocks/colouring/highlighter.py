@@ -6,40 +6,46 @@ from dataclasses import dataclass, field
 
 from PySide6.QtCore import QObject, QTimer
 
-from ui.transcript.blocks.colouring.coloured import Code, Coloured, Slice, Standing, Word
-from ui.transcript.blocks.colouring.colourist import Colourist, Errand
-from ui.transcript.blocks.colouring.frames import Answer
-from ui.transcript.workshop import Result, Workshop
+from ui.transcript.blocks.colouring.coloured import (
+    HighlightedLines,
+    HighlightRequest,
+    HighlightSlice,
+    LexerState,
+    StyledWord,
+)
+from ui.transcript.blocks.colouring.colourist import HighlighterProcess, HighlightJob
+from ui.transcript.blocks.colouring.frames import HighlightAnswer
+from ui.transcript.workshop import JobQueue, Result
 
-_COLOURED = 200
+_MAX_CACHED = 200
 """Code blocks whose colours are remembered."""
 
-_REST = 90
+_QUIET_MS = 90
 """Milliseconds."""
 
-_UNPAINTED = 300
+_UNPAINTED_MS = 300
 """Milliseconds after which colours of code that has stopped growing are painted by themselves."""
 
-_AT_ONCE = 40
+_IMMEDIATE_LINES = 40
 """Code blocks that wait for colours; earlier ones ask again when they are seen again."""
 
-Hearer = Callable[[Slice], None]
+OnSlice = Callable[[HighlightSlice], None]
 
 
 @dataclass(slots=True)
-class _Asked:
+class _Request:
     """Who waits for a block, and what has come of it."""
 
-    code: Code
-    hearers: list[Hearer] = field(default_factory=list[Hearer])
-    words: list[list[Word]] = field(default_factory=list[list[Word]])
+    code: HighlightRequest
+    listeners: list[OnSlice] = field(default_factory=list[OnSlice])
+    words: list[list[StyledWord]] = field(default_factory=list[list[StyledWord]])
 
-    def add(self, hear: Hearer) -> None:
+    def add(self, hear: OnSlice) -> None:
         """One more, who hears what has come already."""
-        if hear not in self.hearers:
-            self.hearers.append(hear)
+        if hear not in self.listeners:
+            self.listeners.append(hear)
             if self.words:
-                hear(Slice(0, self.words, is_last=False))
+                hear(HighlightSlice(0, self.words, is_last=False))
 
 
 class Highlighter(QObject):
@@ -48,55 +54,55 @@ class Highlighter(QObject):
     What scrolls by is not worth colouring, so that waits until scrolling has come to rest.
     """
 
-    def __init__(self, workshop: Workshop, parent: QObject) -> None:
+    def __init__(self, workshop: JobQueue, parent: QObject) -> None:
         super().__init__(parent)
-        self._workshop = workshop
-        self.colourist = Colourist(self._next_errand, self)
-        self._waiting: OrderedDict[Code, _Asked] = OrderedDict()
-        self._ready: OrderedDict[Code, _Asked] = OrderedDict()
-        self._at_hand: _Asked | None = None
-        self._known: OrderedDict[Code, list[list[Word]]] = OrderedDict()
-        self._growing: list[Errand] = []
-        self._ready_growing: deque[Errand] = deque()
+        self._job_queue = workshop
+        self.process = HighlighterProcess(self._next_job, self)
+        self._waiting: OrderedDict[HighlightRequest, _Request] = OrderedDict()
+        self._ready: OrderedDict[HighlightRequest, _Request] = OrderedDict()
+        self._at_hand: _Request | None = None
+        self._cache: OrderedDict[HighlightRequest, list[list[StyledWord]]] = OrderedDict()
+        self._growing: list[HighlightJob] = []
+        self._ready_growing: deque[HighlightJob] = deque()
         self._unpainted: list[Callable[[], None]] = []
-        self._rest = self._timer(_REST, self._send)
-        self._beat = self._timer(_REST, self._send_growing)
-        self._late = self._timer(_UNPAINTED, self._paint)
+        self._rest = self._timer(_QUIET_MS, self._send)
+        self._beat = self._timer(_QUIET_MS, self._send_growing)
+        self._late = self._timer(_UNPAINTED_MS, self._paint)
 
-    def colour(self, text: str, language: str, then: Hearer) -> None:
+    def highlight(self, text: str, language: str, then: OnSlice) -> None:
         """Ask; the answer comes at once or later, in slices."""
-        code = Code(text, language)
-        if code in self._known:
-            self._known.move_to_end(code)
-            then(Slice(0, self._known[code], is_last=True))
-        elif self.colourist.refuses(code):
-            then(Slice(0, [], is_last=True))
+        code = HighlightRequest(text, language)
+        if code in self._cache:
+            self._cache.move_to_end(code)
+            then(HighlightSlice(0, self._cache[code], is_last=True))
+        elif self.process.refuses(code):
+            then(HighlightSlice(0, [], is_last=True))
         elif self._at_hand and self._at_hand.code == code:
             self._at_hand.add(then)
         elif code in self._ready:
             self._ready[code].add(then)
         else:
-            self._waiting.setdefault(code, _Asked(code)).add(then)
-            _shorten(self._waiting)
+            self._waiting.setdefault(code, _Request(code)).add(then)
+            _truncate(self._waiting)
             self._rest.start()
 
-    def colour_more(
-        self, text: str, language: str, standing: Standing, then: Callable[[Coloured | None], None]
+    def highlight_more(
+        self, text: str, language: str, standing: LexerState, then: Callable[[HighlightedLines | None], None]
     ) -> None:
         """Colours for what was added to code that still grows; asked for a few times a second."""
 
-        def hear(found: Answer) -> None:
-            then(found if isinstance(found, Coloured) else None)
+        def hear(found: HighlightAnswer) -> None:
+            then(found if isinstance(found, HighlightedLines) else None)
 
-        self._growing.append(Errand(Code(text, language, standing), hear))
+        self._growing.append(HighlightJob(HighlightRequest(text, language, standing), hear))
         if not self._beat.isActive():
             self._beat.start()
 
     def elsewhere(self, key: Hashable, job: Callable[[], Result], then: Callable[[Result], None]) -> None:
         """Do the job in the worker, and hand its result to `then`."""
-        self._workshop.do(key, job, then)
+        self._job_queue.submit(key, job, then)
 
-    def later(self, act: Callable[[], None]) -> None:
+    def run_later(self, act: Callable[[], None]) -> None:
         """Once some frames have passed; never, when the view is gone by then."""
         self._unpainted.append(act)
         if not self._late.isActive():
@@ -105,15 +111,15 @@ class Highlighter(QObject):
     @property
     def is_idle(self) -> bool:
         """Whether no colours are still to come."""
-        asked = self._waiting or self._ready or self._growing or self._ready_growing or self.colourist.is_busy
-        return not (asked or self._unpainted or self._workshop.is_busy)
+        asked = self._waiting or self._ready or self._growing or self._ready_growing or self.process.is_busy
+        return not (asked or self._unpainted or self._job_queue.is_busy)
 
     def stop(self) -> None:
         """Nothing is coloured any more."""
         self._rest.stop()
         self._beat.stop()
         self._late.stop()
-        self.colourist.close()
+        self.process.close()
 
     def _timer(self, interval: int, act: Callable[[], None]) -> QTimer:
         timer = QTimer(self)
@@ -130,15 +136,15 @@ class Highlighter(QObject):
     def _send_growing(self) -> None:
         self._ready_growing += self._growing
         self._growing = []
-        self.colourist.look()
+        self.process.start_next()
 
     def _send(self) -> None:
         self._ready.update(self._waiting)
-        _shorten(self._ready)
+        _truncate(self._ready)
         self._waiting.clear()
-        self.colourist.look()
+        self.process.start_next()
 
-    def _next_errand(self) -> Errand | None:
+    def _next_job(self) -> HighlightJob | None:
         """What grows comes first: it is looked at, and short."""
         if self._ready_growing:
             return self._ready_growing.popleft()
@@ -146,24 +152,24 @@ class Highlighter(QObject):
             return None
         _, asked = self._ready.popitem(last=False)
         self._at_hand = asked
-        return Errand(asked.code, lambda answer: self._arrived(asked, answer))
+        return HighlightJob(asked.code, lambda answer: self._on_answer(asked, answer))
 
-    def _arrived(self, asked: _Asked, answer: Answer) -> None:
-        found = answer if isinstance(answer, Slice) else Slice(len(asked.words), [], is_last=True)
+    def _on_answer(self, asked: _Request, answer: HighlightAnswer) -> None:
+        found = answer if isinstance(answer, HighlightSlice) else HighlightSlice(len(asked.words), [], is_last=True)
         asked.words[found.line :] = found.words
         if found.is_last:
             self._at_hand = None
             if answer is not None:
-                self._remember(asked)
-        for hear in [*asked.hearers]:
+                self._cache_result(asked)
+        for hear in [*asked.listeners]:
             hear(found)
 
-    def _remember(self, asked: _Asked) -> None:
-        self._known[asked.code] = asked.words
-        if len(self._known) > _COLOURED:
-            self._known.popitem(last=False)
+    def _cache_result(self, asked: _Request) -> None:
+        self._cache[asked.code] = asked.words
+        if len(self._cache) > _MAX_CACHED:
+            self._cache.popitem(last=False)
 
 
-def _shorten(asked: OrderedDict[Code, _Asked]) -> None:
-    while len(asked) > _AT_ONCE:
+def _truncate(asked: OrderedDict[HighlightRequest, _Request]) -> None:
+    while len(asked) > _IMMEDIATE_LINES:
         asked.popitem(last=False)

@@ -8,10 +8,10 @@ from pygments.lexer import Lexer
 from pygments.token import Token, _TokenType  # pyright: ignore[reportPrivateUsage]  # the only name of the type
 from pygments.util import ClassNotFound
 
-from ui.transcript.blocks.colouring.coloured import Word
-from ui.transcript.markdown.units import units
+from ui.transcript.blocks.colouring.coloured import StyledWord
+from ui.transcript.markdown.units import utf16_length
 
-_MOST_WORDS = 4000
+_MAX_WORDS = 4000
 """In one line. The rest of an endless one stays plain: who draws it would need seconds."""
 
 _KINDS = (
@@ -33,7 +33,7 @@ _KINDS = (
 )
 
 
-def lexer_of(language: str) -> Lexer | None:
+def find_lexer(language: str) -> Lexer | None:
     """The reader of a language by one of its names."""
     find = cast("Callable[..., Lexer]", lexers.get_lexer_by_name)
     try:
@@ -42,7 +42,7 @@ def lexer_of(language: str) -> Lexer | None:
         return None
 
 
-def _kind(token_type: _TokenType, known: dict[_TokenType, str]) -> str:
+def _word_kind(token_type: _TokenType, known: dict[_TokenType, str]) -> str:
     found = known.get(token_type)
     if found is None:
         found = next((kind for family, kind in _KINDS if token_type in family), "")
@@ -50,32 +50,32 @@ def _kind(token_type: _TokenType, known: dict[_TokenType, str]) -> str:
     return found
 
 
-def words_of(text: str, language: str) -> Iterator[list[Word]]:
+def iter_highlighted_lines(text: str, language: str) -> Iterator[list[StyledWord]]:
     """What to colour, each line as soon as it is read; nothing for an unknown language."""
-    lexer = lexer_of(language)
-    return iter_lines(lexer.get_tokens(text)) if lexer else iter(())
+    lexer = find_lexer(language)
+    return iter_words_by_line(lexer.get_tokens(text)) if lexer else iter(())
 
 
-def lines_of(tokens: Iterable[tuple[_TokenType, str]]) -> list[list[Word]]:
+def words_by_line(tokens: Iterable[tuple[_TokenType, str]]) -> list[list[StyledWord]]:
     """Words by line; a last line that is not ended counts."""
-    return list(iter_lines(tokens))
+    return list(iter_words_by_line(tokens))
 
 
-def iter_lines(tokens: Iterable[tuple[_TokenType, str]]) -> Iterator[list[Word]]:
+def iter_words_by_line(tokens: Iterable[tuple[_TokenType, str]]) -> Iterator[list[StyledWord]]:
     """The same, each line as soon as it is ended."""
     known: dict[_TokenType, str] = {}
-    line: list[Word] = []
+    line: list[StyledWord] = []
     at = 0
     for token_type, value in tokens:
-        kind = _kind(token_type, known)
+        kind = _word_kind(token_type, known)
         first = True
         for piece in value.split("\n"):
             if not first:
                 yield line
                 line, at = [], 0
             first = False
-            length = units(piece)
-            if kind and length and len(line) < _MOST_WORDS:
+            length = utf16_length(piece)
+            if kind and length and len(line) < _MAX_WORDS:
                 line.append((at, length, kind))
             at += length
     yield line

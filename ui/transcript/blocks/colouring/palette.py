@@ -1,6 +1,6 @@
 """Colours by what a word is. Each reaches 4.5:1 on the code background of its theme."""
 
-COLORS = {
+SYNTAX_COLORS = {
     False: {
         "comment": "#6a6a63",
         "keyword": "#8a2fa8",

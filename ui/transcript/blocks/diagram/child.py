@@ -13,64 +13,66 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-MEMORY = 1_500_000_000
+MEMORY_LIMIT = 1_500_000_000
 """Bytes of address space; what is really used is about a tenth."""
 
-_SECONDS = 40
-_MOST_PIXELS = 16_000_000
-_LARGEST = 16_000
+_CPU_SECONDS = 40
+_MAX_PIXELS = 16_000_000
+_MAX_SIDE = 16_000
 """Pixels of one edge."""
 
 # Beginnings of the names of events (Python's audit events table; os.mkfifo and os.mknod have none).
-_OUTSIDE = ("socket.", "subprocess.", "pty.", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork")
-_NAMES = ("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate", "shutil.")
-_RIGHTS = ("os.chmod", "os.chown", "os.chflags", "os.utime", "os.setxattr", "os.removexattr")
-_FORBIDDEN = (*_OUTSIDE, *_NAMES, *_RIGHTS, "os.startfile", "os.kill")
-_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-_ELSEWHERE = re.compile(r"""\s(?:xlink:)?(?:href|src)\s*=\s*("(?!#|data:)[^"]*"|'(?!#|data:)[^']*')""", re.IGNORECASE)
+_PROCESS_EVENTS = ("socket.", "subprocess.", "pty.", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork")
+_FILE_EVENTS = ("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate", "shutil.")
+_PERMISSION_EVENTS = ("os.chmod", "os.chown", "os.chflags", "os.utime", "os.setxattr", "os.removexattr")
+_FORBIDDEN_EVENTS = (*_PROCESS_EVENTS, *_FILE_EVENTS, *_PERMISSION_EVENTS, "os.startfile", "os.kill")
+_WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_EXTERNAL_REFERENCE = re.compile(
+    r"""\s(?:xlink:)?(?:href|src)\s*=\s*("(?!#|data:)[^"]*"|'(?!#|data:)[^']*')""", re.IGNORECASE
+)
 _VIEW_BOX = re.compile(r'viewBox="[-\d.e]+[ ,]+[-\d.e]+[ ,]+([\d.e]+)[ ,]+([\d.e]+)"')
 
 
 def _confine() -> None:
-    sys.addaudithook(_look)
+    sys.addaudithook(_audit)
     try:
         import resource
         import signal
     except ImportError:
         return
     for limit, most in (
-        (resource.RLIMIT_AS, MEMORY),
-        (resource.RLIMIT_CPU, _SECONDS),
+        (resource.RLIMIT_AS, MEMORY_LIMIT),
+        (resource.RLIMIT_CPU, _CPU_SECONDS),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
     ):
         hard = resource.getrlimit(limit)[1]
         resource.setrlimit(limit, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
     # Whoever started this may be gone, and with them whoever would end it.
-    signal.alarm(_SECONDS)
+    signal.alarm(_CPU_SECONDS)
 
 
-def _look(event: str, arguments: tuple[Any, ...]) -> None:
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
     """An audit hook of Python. Raises PermissionError."""
-    if event.startswith(_FORBIDDEN):
+    if event.startswith(_FORBIDDEN_EVENTS):
         raise PermissionError(event)
     if event == "open":
         _, mode, flags = arguments
         # `os.open` has no mode, only flags.
-        if (isinstance(mode, str) and set(mode) & set("wax+")) or (isinstance(flags, int) and flags & _WRITING):
+        if (isinstance(mode, str) and set(mode) & set("wax+")) or (isinstance(flags, int) and flags & _WRITE_FLAGS):
             raise PermissionError(event)
 
 
-def draw(wanted: Mapping[str, Any]) -> bytes:
+def render(wanted: Mapping[str, Any]) -> bytes:
     """The diagram as PNG. Raises whatever the renderer raises."""
     config = {"securityLevel": "strict", "themeVariables": wanted["colors"], "maxTextSize": 50_000}
     library: Any = import_module("mermaidx")
-    svg = _ELSEWHERE.sub("", library.render(wanted["source"], theme="base", config=config).svg())
+    svg = _EXTERNAL_REFERENCE.sub("", library.render(wanted["source"], theme="base", config=config).svg())
     found = _VIEW_BOX.search(svg)
     if found is None:
         raise ValueError("the diagram has no size")
     width, height = max(1.0, float(found[1])), max(1.0, float(found[2]))
-    scale = min(float(wanted["scale"]), (_MOST_PIXELS / (width * height)) ** 0.5, _LARGEST / max(width, height))
+    scale = min(float(wanted["scale"]), (_MAX_PIXELS / (width * height)) ** 0.5, _MAX_SIDE / max(width, height))
     return library.svg_to_png(svg, width=width * scale)
 
 
@@ -79,7 +81,7 @@ def main() -> None:
     _confine()
     wanted = json.loads(sys.stdin.buffer.read())
     try:
-        answer = b"ok\n" + draw(wanted)
+        answer = b"ok\n" + render(wanted)
     except MemoryError:
         sys.exit(1)
     except BaseException as error:  # noqa: BLE001  whatever it is, the other side wants to say it

@@ -6,30 +6,30 @@ from dataclasses import dataclass
 from PySide6.QtCore import QCoreApplication, QPoint, QPointF, QRect, QRectF, QSize
 from PySide6.QtGui import QPainter
 
-from ui.transcript.blocks.block import Brush, Control
-from ui.transcript.blocks.buttons import focus_ring
+from ui.transcript.blocks.block import Control, PaintContext
+from ui.transcript.blocks.buttons import paint_focus_ring
 from ui.transcript.blocks.code.code_block import CodeBlock
-from ui.transcript.blocks.code.head import HeadButton
-from ui.transcript.blocks.code.host import CodeHost
-from ui.transcript.blocks.diagram.diagrams import Diagram, Diagrams, sketch_of
-from ui.transcript.blocks.diagram.reasons import sentence_of
-from ui.transcript.blocks.diagram.renderer import NoDiagram, Reason, Sketch
-from ui.transcript.blocks.flow import Flow
-from ui.transcript.blocks.inline_object import veil
-from ui.transcript.look import Look
-from ui.transcript.markdown.inline import Line, units
-from ui.transcript.pictures import HeldPicture
+from ui.transcript.blocks.code.head import HeaderButton
+from ui.transcript.blocks.code.host import CodeCallbacks
+from ui.transcript.blocks.diagram.diagrams import DiagramCache, RenderedDiagram, make_request
+from ui.transcript.blocks.diagram.reasons import diagram_error_sentence
+from ui.transcript.blocks.diagram.renderer import DiagramError, DiagramErrorReason, DiagramRequest
+from ui.transcript.blocks.flow import TextLayout
+from ui.transcript.blocks.inline_object import selection_overlay_color
+from ui.transcript.look import RenderStyle
+from ui.transcript.markdown.inline import Line, utf16_length
+from ui.transcript.pictures import InMemoryImage
 
-LANGUAGES = {"mermaid", "mmd"}
+DIAGRAM_LANGUAGES = {"mermaid", "mmd"}
 
 
 @dataclass(frozen=True, slots=True)
-class DiagramHost:
+class DiagramCallbacks:
     """Whom a diagram talks to. `shown` is whether the person wanted to see it; `on_shown` hears of their choice."""
 
-    diagrams: Diagrams
+    diagrams: DiagramCache
     ratio: Callable[[], float]
-    open: Callable[[HeldPicture], None]
+    open: Callable[[InMemoryImage], None]
     shown: bool = False
     on_shown: Callable[[bool], None] | None = None
 
@@ -37,165 +37,169 @@ class DiagramHost:
 class DiagramBlock(CodeBlock):
     """As code, until the person asks for the picture."""
 
-    def __init__(self, text: str, info: str, host: CodeHost, drawing: DiagramHost, *, is_open: bool = False) -> None:
+    def __init__(
+        self, text: str, info: str, host: CodeCallbacks, drawing: DiagramCallbacks, *, is_open: bool = False
+    ) -> None:
         super().__init__(text, info, host, is_open=is_open)
-        self._drawing = drawing
-        self._wanted = drawing.shown
+        self._diagram_callbacks = drawing
+        self._is_diagram_wanted = drawing.shown
         self._asks_again = False
-        self._awaited: Sketch | None = None
-        self._diagram: Diagram | None = None
-        self._problem: NoDiagram | None = None
-        self._note: Flow | None = None
+        self._pending_request: DiagramRequest | None = None
+        self._diagram: RenderedDiagram | None = None
+        self._error: DiagramError | None = None
+        self._note: TextLayout | None = None
         self._box = QRect()
 
-    def close(self, text: str) -> None:
+    def finish(self, text: str) -> None:
         """Half a diagram is none: what shows it comes with the end."""
-        super().close(text)
+        super().finish(text)
         self._buttons.clear()
 
-    def lay(self, width: int, look: Look) -> int:
+    def layout(self, width: int, look: RenderStyle) -> int:
         """The picture, if it is wanted and there; the code otherwise, under a note why."""
         self._diagram = None
-        if self._wanted and not self.is_open and not self._problem:
-            self._diagram = self._find(look)
-        height = super().lay(width, look)
+        if self._is_diagram_wanted and not self.is_open and not self._error:
+            self._diagram = self._find_diagram(look)
+        height = super().layout(width, look)
         if self._diagram:
             self._box = self._picture_box(self._diagram.size, look)
             return self._box.bottom() + 1 + look.px(14)
         return height
 
-    def head_height(self, look: Look) -> int:
+    def header_height(self, look: RenderStyle) -> int:
         """With the note, if there is one."""
-        words = sentence_of(self._problem) if self._problem else ""
-        if self._awaited:
+        words = diagram_error_sentence(self._error) if self._error else ""
+        if self._pending_request:
             words = QCoreApplication.translate("Transcript", "Drawing…")
         self._note = None
         if words:
-            self._note = Flow(Line(words), look.small, look, self._width - 2 * look.px(14), look.line_of(look.small))
-        return super().head_height(look) + (self._note.height + look.px(6) if self._note else 0)
+            self._note = TextLayout(
+                Line(words), look.small, look, self._width - 2 * look.px(14), look.line_of(look.small)
+            )
+        return super().header_height(look) + (self._note.height + look.px(6) if self._note else 0)
 
-    def _find(self, look: Look) -> Diagram | None:
-        sketch = sketch_of(self.text, look.theme, look.px(90) / 100 * self._drawing.ratio())
-        found = self._drawing.diagrams.get(sketch)
-        if isinstance(found, NoDiagram):
-            if not self._asks_again and sketch != self._awaited:
+    def _find_diagram(self, look: RenderStyle) -> RenderedDiagram | None:
+        sketch = make_request(self.text, look.theme, look.px(90) / 100 * self._diagram_callbacks.ratio())
+        found = self._diagram_callbacks.diagrams.get(sketch)
+        if isinstance(found, DiagramError):
+            if not self._asks_again and sketch != self._pending_request:
                 self._fail(found)
                 return None
             # Whoever asks again may have more memory or time now.
             found = None
-        if found is None and sketch != self._awaited:
-            self._awaited, self._asks_again = sketch, False
-            self._drawing.diagrams.draw(sketch, lambda result: self._arrived(sketch, result))
+        if found is None and sketch != self._pending_request:
+            self._pending_request, self._asks_again = sketch, False
+            self._diagram_callbacks.diagrams.draw(sketch, lambda result: self._on_rendered(sketch, result))
         elif found:
-            self._awaited = None
+            self._pending_request = None
         return found
 
-    def _arrived(self, sketch: Sketch, result: Diagram | NoDiagram) -> None:
-        if sketch != self._awaited:
+    def _on_rendered(self, sketch: DiagramRequest, result: RenderedDiagram | DiagramError) -> None:
+        if sketch != self._pending_request:
             return
-        self._awaited = None
-        if isinstance(result, NoDiagram):
+        self._pending_request = None
+        if isinstance(result, DiagramError):
             self._fail(result)
-        self._look_again()
-        (self._host.arrived or self._host.changed)()
+        self._refresh()
+        (self._host.on_arrived or self._host.on_changed)()
 
-    def _fail(self, problem: NoDiagram) -> None:
+    def _fail(self, problem: DiagramError) -> None:
         """A block made anew does not try it again, unless it was only stopped."""
-        self._wanted, self._awaited = False, None
+        self._is_diagram_wanted, self._pending_request = False, None
         self._buttons.clear()
-        if problem.reason is not Reason.STOPPED:
-            self._problem = problem
-            if self._drawing.on_shown:
-                self._drawing.on_shown(False)
+        if problem.reason is not DiagramErrorReason.STOPPED:
+            self._error = problem
+            if self._diagram_callbacks.on_shown:
+                self._diagram_callbacks.on_shown(False)
 
-    def _picture_box(self, own: QSize, look: Look) -> QRect:
+    def _picture_box(self, own: QSize, look: RenderStyle) -> QRect:
         """In the middle, not wider than the box."""
         room = max(1, self._width - 2 * self._pad)
         scale = min(look.px(90) / 100, room / max(1, own.width()))
         size = QSize(max(1, round(own.width() * scale)), max(1, round(own.height() * scale)))
         return QRect(QPoint((self._width - size.width()) // 2, self._head + look.px(6)), size)
 
-    def _head_buttons(self) -> list[HeadButton]:
+    def _header_buttons(self) -> list[HeaderButton]:
         """The one that shows the diagram stands furthest to the left."""
         translate = QCoreApplication.translate
-        buttons = super()._head_buttons()
+        buttons = super()._header_buttons()
         if self.is_open:
             return buttons
-        if self._awaited:
-            words, press = translate("Transcript", "Stop drawing"), self._press_stop
+        if self._pending_request:
+            words, press = translate("Transcript", "Stop drawing"), self._stop_rendering
         elif self._diagram:
-            words, press = translate("Transcript", "Show source"), self._press_source
-            buttons = [each for each in buttons if each.press != self._press_wrap]
+            words, press = translate("Transcript", "Show source"), self._show_source
+            buttons = [each for each in buttons if each.press != self._toggle_wrap]
         else:
-            words, press = translate("Transcript", "Show diagram"), self._press_diagram
-        return [*buttons, HeadButton(words, words, press)]
+            words, press = translate("Transcript", "Show diagram"), self._show_diagram
+        return [*buttons, HeaderButton(words, words, press)]
 
-    def _press_diagram(self) -> None:
+    def _show_diagram(self) -> None:
         self._choose(wanted=True)
 
-    def _press_source(self) -> None:
+    def _show_source(self) -> None:
         self._choose(wanted=False)
 
-    def _press_stop(self) -> None:
-        if self._awaited:
-            self._drawing.diagrams.stop(self._awaited)
-            self._awaited = None
+    def _stop_rendering(self) -> None:
+        if self._pending_request:
+            self._diagram_callbacks.diagrams.stop(self._pending_request)
+            self._pending_request = None
         self._choose(wanted=False)
 
     def _choose(self, *, wanted: bool) -> None:
-        self._wanted, self._asks_again, self._problem = wanted, wanted, None
-        if self._drawing.on_shown:
-            self._drawing.on_shown(wanted)
-        self._look_again()
-        self._host.changed()
+        self._is_diagram_wanted, self._asks_again, self._error = wanted, wanted, None
+        if self._diagram_callbacks.on_shown:
+            self._diagram_callbacks.on_shown(wanted)
+        self._refresh()
+        self._host.on_changed()
 
-    def _look_again(self) -> None:
-        self.laid = False
+    def _refresh(self) -> None:
+        self.is_laid_out = False
         self._buttons.clear()
 
-    def paint(self, brush: Brush) -> None:
+    def paint(self, brush: PaintContext) -> None:
         """Box, head and note, then the code or the picture."""
         if self._diagram:
-            self.paint_box(brush, self._box.bottom() + 1 + brush.look.px(14))
+            self.paint_box(brush, self._box.bottom() + 1 + brush.style.px(14))
             self._paint_picture(brush, self._diagram)
         else:
             super().paint(brush)
         if self._note:
-            color = "danger" if self._problem and self._problem.reason is Reason.WRONG else "muted"
-            at = QPointF(self._pad, super().head_height(brush.look))
-            self._note.draw(brush.painter, brush.look, at, color)
+            color = "danger" if self._error and self._error.reason is DiagramErrorReason.WRONG else "muted"
+            at = QPointF(self._pad, super().header_height(brush.style))
+            self._note.draw(brush.painter, brush.style, at, color)
 
-    def _paint_picture(self, brush: Brush, diagram: Diagram) -> None:
+    def _paint_picture(self, brush: PaintContext, diagram: RenderedDiagram) -> None:
         painter = brush.painter
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
         painter.drawPixmap(self._box, diagram.picture)
         if brush.selection:
-            painter.fillRect(QRectF(self._box), veil(brush.look))
+            painter.fillRect(QRectF(self._box), selection_overlay_color(brush.style))
         painter.restore()
-        if brush.focused == _open_words():
-            focus_ring(painter, brush.look, self._box)
+        if brush.focused == _open_label():
+            paint_focus_ring(painter, brush.style, self._box)
 
     def controls(self) -> Sequence[Control]:
         """The buttons, and the picture, which opens large."""
         if not self._diagram:
             return super().controls()
-        return [*super().controls(), Control(_open_words(), self._box, self._press_open)]
+        return [*super().controls(), Control(_open_label(), self._box, self._open_image)]
 
-    def _press_open(self) -> None:
+    def _open_image(self) -> None:
         if self._diagram:
-            self._drawing.open(self._diagram.held)
+            self._diagram_callbacks.open(self._diagram.image)
 
     def offset_at(self, point: QPoint) -> int:
         """In the picture: before it or after it."""
         if not self._diagram:
             return super().offset_at(point)
-        return 0 if point.y() < self._box.center().y() else units(self.text)
+        return 0 if point.y() < self._box.center().y() else utf16_length(self.text)
 
-    def scroll_sideways(self, pixels: int) -> bool:
+    def scroll_horizontally(self, pixels: int) -> bool:
         """A picture always fits."""
-        return False if self._diagram else super().scroll_sideways(pixels)
+        return False if self._diagram else super().scroll_horizontally(pixels)
 
 
-def _open_words() -> str:
+def _open_label() -> str:
     return QCoreApplication.translate("Transcript", "Open diagram")

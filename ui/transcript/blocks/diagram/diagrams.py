@@ -8,21 +8,27 @@ from PySide6.QtCore import QSize
 from PySide6.QtGui import QImage, QPixmap
 
 from ui.look.theme import Theme
-from ui.transcript.blocks.diagram.renderer import NoDiagram, Reason, Renderer, Sketch, installed
-from ui.transcript.pictures import HeldPicture
-from ui.transcript.workshop import Workshop
+from ui.transcript.blocks.diagram.renderer import (
+    DiagramError,
+    DiagramErrorReason,
+    DiagramRenderer,
+    DiagramRequest,
+    find_renderer,
+)
+from ui.transcript.pictures import InMemoryImage
+from ui.transcript.workshop import JobQueue
 
-_KEPT_PIXELS = 32_000_000
-_KEPT_PROBLEMS = 200
+_MAX_CACHED_PIXELS = 32_000_000
+_MAX_CACHED_ERRORS = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Diagram:
+class RenderedDiagram:
     """A picture, `scale` pixels for each of its own, and the file that it was made of."""
 
     picture: QPixmap
     scale: float
-    held: HeldPicture
+    image: InMemoryImage
 
     @property
     def size(self) -> QSize:
@@ -31,52 +37,52 @@ class Diagram:
 
 
 @dataclass(slots=True, eq=False)
-class _Attempt:
+class _RenderAttempt:
     """One try at a sketch: what is asked for again after it was stopped is another one."""
 
-    sketch: Sketch
+    sketch: DiagramRequest
     is_stopped: bool = False
 
 
-class Diagrams:
+class DiagramCache:
     """Asked for a diagram, it answers from its cache, or later through the callback."""
 
-    def __init__(self, renderer: Renderer | None = None) -> None:
+    def __init__(self, renderer: DiagramRenderer | None = None) -> None:
         self._renderer = renderer
-        self._workshop = Workshop()
-        self._kept: OrderedDict[Sketch, Diagram] = OrderedDict()
+        self._job_queue = JobQueue()
+        self._cache: OrderedDict[DiagramRequest, RenderedDiagram] = OrderedDict()
         self._pixels = 0
-        self._problems: OrderedDict[Sketch, NoDiagram] = OrderedDict()
-        self._attempts: dict[Sketch, _Attempt] = {}
+        self._errors: OrderedDict[DiagramRequest, DiagramError] = OrderedDict()
+        self._attempts: dict[DiagramRequest, _RenderAttempt] = {}
 
-    def get(self, sketch: Sketch) -> Diagram | NoDiagram | None:
+    def get(self, sketch: DiagramRequest) -> RenderedDiagram | DiagramError | None:
         """What is there already, or why it could not be drawn."""
-        found = self._kept.get(sketch)
+        found = self._cache.get(sketch)
         if found:
-            self._kept.move_to_end(sketch)
-        return found or self._problems.get(sketch)
+            self._cache.move_to_end(sketch)
+        return found or self._errors.get(sketch)
 
-    def draw(self, sketch: Sketch, then: Callable[[Diagram | NoDiagram], None]) -> None:
+    def draw(self, sketch: DiagramRequest, then: Callable[[RenderedDiagram | DiagramError], None]) -> None:
         """Draw it, and hand it to `then`; the same source in other colours or at another size is stopped."""
         if self._renderer is None:
-            self._renderer = installed()
+            self._renderer = find_renderer()
         renderer = self._renderer
         for other in [each for each in self._attempts if each.source == sketch.source and each != sketch]:
             self.stop(other)
-        renderer.wanted(sketch)
-        attempt = self._attempts.setdefault(sketch, _Attempt(sketch))
+        renderer.resume(sketch)
+        attempt = self._attempts.setdefault(sketch, _RenderAttempt(sketch))
 
-        def arrived(result: tuple[bytes, QImage] | NoDiagram) -> None:
+        def arrived(result: tuple[bytes, QImage] | DiagramError) -> None:
             if self._attempts.get(sketch) is attempt:
                 del self._attempts[sketch]
-            if isinstance(result, NoDiagram):
-                then(self._keep_problem(attempt, result))
+            if isinstance(result, DiagramError):
+                then(self._cache_error(attempt, result))
             else:
-                then(self._keep(sketch, *result))
+                then(self._cache_diagram(sketch, *result))
 
-        self._workshop.do(attempt, lambda: _work(renderer, attempt), arrived)
+        self._job_queue.submit(attempt, lambda: _render_job(renderer, attempt), arrived)
 
-    def stop(self, sketch: Sketch) -> None:
+    def stop(self, sketch: DiagramRequest) -> None:
         """End what is being drawn; whoever waits for it is told."""
         if attempt := self._attempts.pop(sketch, None):
             attempt.is_stopped = True
@@ -87,29 +93,31 @@ class Diagrams:
         """End everything; waits for the process that was ended."""
         if self._renderer:
             self._renderer.close()
-        self._workshop.close()
+        self._job_queue.close()
 
-    def _keep_problem(self, attempt: _Attempt, problem: NoDiagram) -> NoDiagram:
-        if attempt.is_stopped or problem.reason is Reason.STOPPED:
-            return NoDiagram(Reason.STOPPED)
-        self._problems[attempt.sketch] = problem
-        while len(self._problems) > _KEPT_PROBLEMS:
-            self._problems.popitem(last=False)
+    def _cache_error(self, attempt: _RenderAttempt, problem: DiagramError) -> DiagramError:
+        if attempt.is_stopped or problem.reason is DiagramErrorReason.STOPPED:
+            return DiagramError(DiagramErrorReason.STOPPED)
+        self._errors[attempt.sketch] = problem
+        while len(self._errors) > _MAX_CACHED_ERRORS:
+            self._errors.popitem(last=False)
         return problem
 
-    def _keep(self, sketch: Sketch, data: bytes, image: QImage) -> Diagram:
-        made = Diagram(QPixmap.fromImage(image), sketch.scale, HeldPicture(f"diagram {hash(sketch)}", "", data))
-        self._problems.pop(sketch, None)
-        if sketch not in self._kept:
-            self._kept[sketch] = made
+    def _cache_diagram(self, sketch: DiagramRequest, data: bytes, image: QImage) -> RenderedDiagram:
+        made = RenderedDiagram(
+            QPixmap.fromImage(image), sketch.scale, InMemoryImage(f"diagram {hash(sketch)}", "", data)
+        )
+        self._errors.pop(sketch, None)
+        if sketch not in self._cache:
+            self._cache[sketch] = made
             self._pixels += image.width() * image.height()
-        while self._pixels > _KEPT_PIXELS and len(self._kept) > 1:
-            old = self._kept.popitem(last=False)[1].picture
+        while self._pixels > _MAX_CACHED_PIXELS and len(self._cache) > 1:
+            old = self._cache.popitem(last=False)[1].picture
             self._pixels -= old.width() * old.height()
         return made
 
 
-def sketch_of(source: str, theme: Theme, scale: float) -> Sketch:
+def make_request(source: str, theme: Theme, scale: float) -> DiagramRequest:
     """In the colours of a theme, by the names that Mermaid's theme "base" has for them."""
     colors: dict[str, str | bool] = {
         "darkMode": theme.is_dark,
@@ -133,15 +141,15 @@ def sketch_of(source: str, theme: Theme, scale: float) -> Sketch:
         "clusterBorder": theme.border,
         "fontSize": "15px",
     }
-    return Sketch(source, tuple(colors.items()), scale)
+    return DiagramRequest(source, tuple(colors.items()), scale)
 
 
-def _work(renderer: Renderer, attempt: _Attempt) -> tuple[bytes, QImage] | NoDiagram:
+def _render_job(renderer: DiagramRenderer, attempt: _RenderAttempt) -> tuple[bytes, QImage] | DiagramError:
     """In the worker."""
     if attempt.is_stopped:
-        return NoDiagram(Reason.STOPPED)
+        return DiagramError(DiagramErrorReason.STOPPED)
     found = renderer.draw(attempt.sketch)
-    if isinstance(found, NoDiagram):
+    if isinstance(found, DiagramError):
         return found
     image = QImage.fromData(found)
-    return NoDiagram(Reason.BROKE) if image.isNull() else (found, image)
+    return DiagramError(DiagramErrorReason.BROKE) if image.isNull() else (found, image)

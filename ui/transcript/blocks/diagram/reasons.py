@@ -4,41 +4,41 @@ import re
 
 from PySide6.QtCore import QCoreApplication
 
-from ui.look.visible_text import with_hidden_shown
-from ui.transcript.blocks.diagram.renderer import LONGEST, NoDiagram, Reason
+from ui.look.visible_text import show_hidden
+from ui.transcript.blocks.diagram.renderer import MAX_SOURCE_LENGTH, DiagramError, DiagramErrorReason
 
-_LONGEST_WORDS = 300
-_BORING = re.compile(r"^(?:Mermaid rendering failed:|\w*Error:)\s*")
+_MAX_MESSAGE_LENGTH = 300
+_ERROR_PREFIX = re.compile(r"^(?:Mermaid rendering failed:|\w*Error:)\s*")
 
 
-def sentence_of(problem: NoDiagram) -> str:
+def diagram_error_sentence(problem: DiagramError) -> str:
     """For the person."""
     translate = QCoreApplication.translate
     match problem.reason:
-        case Reason.NOT_INSTALLED:
+        case DiagramErrorReason.NOT_INSTALLED:
             words = translate(
                 "Transcript",
                 "Diagrams are drawn by an optional part that is not installed here. "
                 "Install the program with it: {0}. Until then the source is shown.",
             )
             return words.format('pip install "desktop-agent[diagrams]"')
-        case Reason.TOO_LONG:
+        case DiagramErrorReason.TOO_LONG:
             words = translate("Transcript", "This diagram is too long to be drawn: more than {0} characters.")
-            return words.format(f"{LONGEST:,}")
-        case Reason.TOO_SLOW:
+            return words.format(f"{MAX_SOURCE_LENGTH:,}")
+        case DiagramErrorReason.TOO_SLOW:
             return translate("Transcript", "Drawing took too long and was ended. A smaller diagram may work.")
-        case Reason.WRONG:
+        case DiagramErrorReason.WRONG:
             words = translate("Transcript", "This diagram cannot be drawn: {0}. Ask for it again, or mend the source.")
-            return words.format(_short(problem.words))
+            return words.format(_shorten_message(problem.message))
         case _:
             return translate("Transcript", "Drawing broke off, perhaps for want of memory. A smaller diagram may work.")
 
 
-def _short(words: str) -> str:
+def _shorten_message(words: str) -> str:
     """What the renderer says, without its habits."""
-    while (shorter := _BORING.sub("", words)) != words:
+    while (shorter := _ERROR_PREFIX.sub("", words)) != words:
         words = shorter
     # What follows on further lines is a picture of the place, drawn in signs.
     first = words.strip().partition("\n")[0]
-    line = " ".join(with_hidden_shown(first[:_LONGEST_WORDS]).split()).rstrip(".:")
+    line = " ".join(show_hidden(first[:_MAX_MESSAGE_LENGTH]).split()).rstrip(".:")
     return line or QCoreApplication.translate("Transcript", "its renderer does not say why")

@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib.util import find_spec
 
-from ui.transcript.child_start import child_command, child_environment, child_folder
+from ui.transcript.child_start import worker_command, worker_environment, worker_folder
 
-LONGEST = 50_000
+MAX_SOURCE_LENGTH = 50_000
 """Characters of source."""
 
-PATIENCE = 30.0
+TIMEOUT = 30.0
 """Seconds."""
 
-_MOST_BYTES = 32_000_000
+_MAX_ANSWER_BYTES = 32_000_000
 
 
-class Reason(StrEnum):
+class DiagramErrorReason(StrEnum):
     """Why there is no diagram."""
 
     NOT_INSTALLED = "not installed"
@@ -31,15 +31,15 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class NoDiagram:
+class DiagramError:
     """Why, and in the renderer's own words where the source is wrong."""
 
-    reason: Reason
-    words: str = ""
+    reason: DiagramErrorReason
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Sketch:
+class DiagramRequest:
     """What is to be drawn: `colors` by the renderer's names, `scale` in pixels for each of its own."""
 
     source: str
@@ -48,32 +48,34 @@ class Sketch:
 
 
 @dataclass(slots=True)
-class Renderer:
+class DiagramRenderer:
     """Draws in the thread that calls it; `stop` ends what is being drawn, from any thread.
 
     `python` is None where the interpreter has no renderer: this one has it when the extra "diagrams" is installed.
     """
 
     python: str | None = None
-    patience: float = PATIENCE
-    _running: dict[Sketch, "subprocess.Popen[bytes]"] = field(default_factory=dict["Sketch", "subprocess.Popen[bytes]"])
-    _stopped: set[Sketch] = field(default_factory=set["Sketch"])
+    timeout: float = TIMEOUT
+    _running: dict[DiagramRequest, "subprocess.Popen[bytes]"] = field(
+        default_factory=dict["DiagramRequest", "subprocess.Popen[bytes]"]
+    )
+    _stopped: set[DiagramRequest] = field(default_factory=set["DiagramRequest"])
     _closed: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def draw(self, sketch: Sketch) -> bytes | NoDiagram:
+    def draw(self, sketch: DiagramRequest) -> bytes | DiagramError:
         """The PNG. Takes about a second."""
         if self.python is None:
-            return NoDiagram(Reason.NOT_INSTALLED)
-        if len(sketch.source) > LONGEST:
-            return NoDiagram(Reason.TOO_LONG)
+            return DiagramError(DiagramErrorReason.NOT_INSTALLED)
+        if len(sketch.source) > MAX_SOURCE_LENGTH:
+            return DiagramError(DiagramErrorReason.TOO_LONG)
         try:
             child = self._start(sketch, self.python)
         except OSError as error:
-            return NoDiagram(Reason.BROKE, str(error))
+            return DiagramError(DiagramErrorReason.BROKE, str(error))
         if child is None:
-            return NoDiagram(Reason.STOPPED)
-        late = threading.Timer(self.patience, child.kill)
+            return DiagramError(DiagramErrorReason.STOPPED)
+        late = threading.Timer(self.timeout, child.kill)
         late.start()
         try:
             answer = _exchange(child, sketch)
@@ -88,17 +90,17 @@ class Renderer:
                 was_stopped = sketch in self._stopped or self._closed
                 self._stopped.discard(sketch)
         if was_stopped:
-            return NoDiagram(Reason.STOPPED)
-        return NoDiagram(Reason.TOO_SLOW) if is_late else _read(answer)
+            return DiagramError(DiagramErrorReason.STOPPED)
+        return DiagramError(DiagramErrorReason.TOO_SLOW) if is_late else _decode_answer(answer)
 
-    def stop(self, sketch: Sketch) -> None:
+    def stop(self, sketch: DiagramRequest) -> None:
         """Nobody wants it any more."""
         with self._lock:
             self._stopped.add(sketch)
             if child := self._running.get(sketch):
                 child.kill()
 
-    def wanted(self, sketch: Sketch) -> None:
+    def resume(self, sketch: DiagramRequest) -> None:
         """It is wanted again, whatever was said before."""
         with self._lock:
             self._stopped.discard(sketch)
@@ -110,29 +112,29 @@ class Renderer:
             for child in self._running.values():
                 child.kill()
 
-    def _start(self, sketch: Sketch, python: str) -> "subprocess.Popen[bytes] | None":
+    def _start(self, sketch: DiagramRequest, python: str) -> "subprocess.Popen[bytes] | None":
         with self._lock:
             if self._closed or sketch in self._stopped:
                 self._stopped.discard(sketch)
                 return None
             child = self._running[sketch] = subprocess.Popen(  # noqa: S603  our own program, without a shell
-                child_command("diagram", python),
+                worker_command("diagram", python),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env=child_environment(),
-                cwd=child_folder(),
+                env=worker_environment(),
+                cwd=worker_folder(),
             )
             return child
 
 
-def installed() -> Renderer:
+def find_renderer() -> DiagramRenderer:
     """With the renderer of this interpreter, if it has one. A frozen program has one when it was packaged with it."""
     has_one = find_spec("mermaidx") is not None
-    return Renderer(sys.executable if has_one else None)
+    return DiagramRenderer(sys.executable if has_one else None)
 
 
-def _exchange(child: "subprocess.Popen[bytes]", sketch: Sketch) -> bytes:
+def _exchange(child: "subprocess.Popen[bytes]", sketch: DiagramRequest) -> bytes:
     wanted = {"source": sketch.source, "colors": dict(sketch.colors), "scale": sketch.scale}
     if child.stdin is None or child.stdout is None:
         return b""
@@ -140,15 +142,15 @@ def _exchange(child: "subprocess.Popen[bytes]", sketch: Sketch) -> bytes:
         try:
             child.stdin.write(json.dumps(wanted).encode())
             child.stdin.close()
-            return child.stdout.read(_MOST_BYTES + 1)
+            return child.stdout.read(_MAX_ANSWER_BYTES + 1)
         except OSError:
             return b""
 
 
-def _read(answer: bytes) -> bytes | NoDiagram:
+def _decode_answer(answer: bytes) -> bytes | DiagramError:
     word, _, rest = answer.partition(b"\n")
-    if word == b"ok" and rest.startswith(b"\x89PNG") and len(answer) <= _MOST_BYTES:
+    if word == b"ok" and rest.startswith(b"\x89PNG") and len(answer) <= _MAX_ANSWER_BYTES:
         return rest
     if word == b"no":
-        return NoDiagram(Reason.WRONG, rest.decode("utf-8", "replace"))
-    return NoDiagram(Reason.BROKE)
+        return DiagramError(DiagramErrorReason.WRONG, rest.decode("utf-8", "replace"))
+    return DiagramError(DiagramErrorReason.BROKE)

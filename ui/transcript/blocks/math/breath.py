@@ -12,19 +12,19 @@ from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from types import FrameType, ModuleType
 
-_HELD = 0.0005
+_HOLD_SECONDS = 0.0005
 """Seconds that the worker works without a pause."""
 
 _SHORT, _LONG, _UNKNOWN = 0.0001, 0.002, 0.001
 """Seconds of a pause: while the window rests, while it works, and where nobody can tell."""
 
-_WORKS = 0.1
+_WORK_SECONDS = 0.1
 """The part of the time from which on the window is said to work."""
 
 _CALLS = 0x1F
 
 
-class Breath:
+class GilYielder:
     """Called often by a worker, it pauses when that is due. In the main thread it does nothing."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class Breath:
         if time.perf_counter() < self._until or threading.get_ident() == self._main:
             return
         self._held.acquire(timeout=self._pause())
-        self._until = time.perf_counter() + _HELD
+        self._until = time.perf_counter() + _HOLD_SECONDS
 
     def _pause(self) -> float:
         if self._clock is None:
@@ -50,10 +50,10 @@ class Breath:
         now, worked = time.perf_counter(), time.clock_gettime(self._clock)
         part = (worked - self._worked) / max(1e-6, now - self._looked)
         self._looked, self._worked = now, worked
-        return _LONG if part > _WORKS else _SHORT
+        return _LONG if part > _WORK_SECONDS else _SHORT
 
     @contextmanager
-    def in_calls(self) -> Generator[None]:
+    def during_calls(self) -> Generator[None]:
         """Be called by whatever runs in this thread, every few calls of functions: for code that cannot do it itself.
 
         It makes that code about twice as slow.
@@ -77,9 +77,9 @@ class Breath:
             sys.settrace(before)
 
     @contextmanager
-    def in_imports(self) -> Generator[None]:
+    def during_imports(self) -> Generator[None]:
         """Be called before each module that is imported."""
-        finder = _Pauses(self)
+        finder = _YieldingFinder(self)
         sys.meta_path.insert(0, finder)
         try:
             yield
@@ -87,17 +87,17 @@ class Breath:
             sys.meta_path.remove(finder)
 
 
-class _Pauses(MetaPathFinder):
+class _YieldingFinder(MetaPathFinder):
     """Finds nothing."""
 
-    def __init__(self, breath: Breath) -> None:
-        self._breath = breath
+    def __init__(self, breath: GilYielder) -> None:
+        self._yielder = breath
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
         """See MetaPathFinder."""
         del fullname, path, target
-        self._breath()
+        self._yielder()
 
 
-breathe = Breath()
+yield_gil = GilYielder()
 """Of the one interpreter."""

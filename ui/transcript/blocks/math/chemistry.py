@@ -22,7 +22,7 @@ _PART = re.compile(
 _BONDS = {"#": r"\equiv ", ".": r"\cdot ", "-": "{-}"}
 
 
-def reaction(text: str) -> str:
+def chemistry_to_latex(text: str) -> str:
     r"""The inside of `\ce{…}` as LaTeX."""
     parts: list[str] = []
     # What was read last says what a number or a sign after it means.
@@ -30,7 +30,7 @@ def reaction(text: str) -> str:
     for found in _PART.finditer(text.strip()):
         kind, words = found.lastgroup or "", found[0]
         if found["arrow"]:
-            parts.append(_arrow(found))
+            parts.append(_arrow_to_latex(found))
         elif kind in {"raised", "lowered"}:
             inside = words[1:].removeprefix("{").removesuffix("}")
             parts.append(rf"{words[0]}{{\mathrm {{{inside}}}}}")
@@ -39,12 +39,12 @@ def reaction(text: str) -> str:
         elif kind == "charge" and not before.isspace():
             parts.append(f"^{{{words}}}")
         else:
-            parts.append(_plain(kind, words))
+            parts.append(_part_to_latex(kind, words))
         before = words[-1]
     return "".join(parts)
 
 
-def _plain(kind: str, words: str) -> str:
+def _part_to_latex(kind: str, words: str) -> str:
     match kind:
         case "letters":
             return rf"\mathrm {{{words}}}"
@@ -60,8 +60,8 @@ def _plain(kind: str, words: str) -> str:
             return _BONDS.get(words, words)
 
 
-def _arrow(found: re.Match[str]) -> str:
+def _arrow_to_latex(found: re.Match[str]) -> str:
     arrow = _ARROWS[found["arrow"]]
-    over, under = (reaction(words) if words else "" for words in (found["over"], found["under"]))
+    over, under = (chemistry_to_latex(words) if words else "" for words in (found["over"], found["under"]))
     arrow = rf"\overset{{{over}}}{{{arrow}}}" if over else arrow
     return rf"\;\underset{{{under}}}{{{arrow}}}\;" if under else rf"\;{arrow}\;"

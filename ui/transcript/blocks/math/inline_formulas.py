@@ -8,14 +8,14 @@ from weakref import WeakKeyDictionary
 from PySide6.QtCore import QPoint, QPointF, QRectF
 from PySide6.QtGui import QFont, QFontInfo, QFontMetricsF, QPainter
 
-from ui.transcript.blocks.flow import Flow
-from ui.transcript.blocks.inline_object import Draw, InlineObject, Objects, source_object
-from ui.transcript.blocks.math.formulas import Coming, Formula, MathHost, Shape
-from ui.transcript.blocks.math.latex import Problem
-from ui.transcript.blocks.math.orders import Order, Told
-from ui.transcript.blocks.math.reasons import reason
-from ui.transcript.look import Look
-from ui.transcript.markdown.inline import Line, Span, Style
+from ui.transcript.blocks.flow import TextLayout
+from ui.transcript.blocks.inline_object import DrawObject, InlineObject, InlineObjects, formula_source_object
+from ui.transcript.blocks.math.formulas import FormulaRequest, MathCallbacks, PendingFormula, RenderedFormula
+from ui.transcript.blocks.math.latex import FormulaError
+from ui.transcript.blocks.math.orders import Notify, RenderTicket
+from ui.transcript.blocks.math.reasons import formula_error_sentence
+from ui.transcript.look import RenderStyle
+from ui.transcript.markdown.inline import Line, Span, SpanStyle
 
 _X_HEIGHT = 0.467
 """Of the font of formulas, in em."""
@@ -23,12 +23,12 @@ _X_HEIGHT = 0.467
 _SMALLEST = 0.55
 """How much a formula may be made smaller so that it fits into the column."""
 
-_ems: WeakKeyDictionary[Look, dict[str, float]] = WeakKeyDictionary()
+_em_cache: WeakKeyDictionary[RenderStyle, dict[str, float]] = WeakKeyDictionary()
 
 
-def em_of(font: QFont, look: Look) -> float:
+def formula_em(font: QFont, look: RenderStyle) -> float:
     """Pixels for one em of a formula in text of this font: its small letters are as high as those of the text."""
-    known = _ems.setdefault(look, {})
+    known = _em_cache.setdefault(look, {})
     name = font.key()
     if name not in known:
         size = QFontInfo(font).pixelSize()
@@ -39,86 +39,92 @@ def em_of(font: QFont, look: Look) -> float:
 class InlineFormulas:
     """Those of one block. What is asked for and comes later is told to the block, once for each formula."""
 
-    def __init__(self, host: MathHost | None, renew: Callable[[], None]) -> None:
+    def __init__(self, host: MathCallbacks | None, renew: Callable[[], None]) -> None:
         self._host = host
-        self._renew = renew
-        self._coming: dict[Shape, Coming] = {}
-        self._problems: dict[str, Problem] = {}
+        self._on_change = renew
+        self._pending: dict[FormulaRequest, PendingFormula] = {}
+        self._errors: dict[str, FormulaError] = {}
 
     def forget(self) -> None:
         """Wait for none of them any more: the block is not near the screen."""
-        for each in self._coming.values():
-            each.order.drop()
-        self._coming = {}
+        for each in self._pending.values():
+            each.ticket.cancel()
+        self._pending = {}
 
-    def objects(self, line: Line, font: QFont, look: Look, width: float, color: str = "text") -> Objects | None:
+    def objects(
+        self, line: Line, font: QFont, look: RenderStyle, width: float, color: str = "text"
+    ) -> InlineObjects | None:
         """By their offset; None for text without formulas."""
         return {each.start: self._object(each, font, look, width, color) for each in line.formulas()} or None
 
-    def tip_at(self, flow: Flow, point: QPoint) -> str:
+    def tooltip_at(self, flow: TextLayout, point: QPoint) -> str:
         """The source of the formula under a point, and why it is not drawn."""
         boxes = flow.object_boxes()
         for each in flow.line.formulas():
             if each.start in boxes and boxes[each.start].contains(QPointF(point)):
-                problem = self._problems.get(each.source)
-                return "\n".join([each.source, *([reason(problem)] if problem else [])])
+                problem = self._errors.get(each.source)
+                return "\n".join([each.source, *([formula_error_sentence(problem)] if problem else [])])
         return ""
 
-    def _object(self, span: Span, font: QFont, look: Look, width: float, color: str) -> InlineObject:
-        shape = Shape(span.source, em_of(font, look), look.color(color).name(), bool(span.style & Style.DISPLAY))
-        found, order = self._find(shape)
-        if isinstance(found, Formula):
+    def _object(self, span: Span, font: QFont, look: RenderStyle, width: float, color: str) -> InlineObject:
+        shape = FormulaRequest(
+            span.source, formula_em(font, look), look.color(color).name(), bool(span.style & SpanStyle.DISPLAY)
+        )
+        found, order = self._find_formula(shape)
+        if isinstance(found, RenderedFormula):
             scale = min(1.0, width / found.width)
             if scale >= _SMALLEST:
-                self._problems.pop(span.source, None)
+                self._errors.pop(span.source, None)
                 wide = (found.width - 2 * found.margin) * scale
-                return InlineObject(wide, found.ascent * scale, found.descent * scale, _Picture(found, scale, order))
-            found = Problem("wide")
-        if isinstance(found, Problem):
-            self._problems[span.source] = found
-        source = source_object(span.source, font, look, width, is_wrong=isinstance(found, Problem))
-        return replace(source, draw=_Source(source.draw, order)) if order and source.draw else source
+                return InlineObject(
+                    wide, found.ascent * scale, found.descent * scale, _DrawFormula(found, scale, order)
+                )
+            found = FormulaError("wide")
+        if isinstance(found, FormulaError):
+            self._errors[span.source] = found
+        source = formula_source_object(span.source, font, look, width, is_wrong=isinstance(found, FormulaError))
+        return replace(source, draw=_DrawPendingFormula(source.draw, order)) if order and source.draw else source
 
-    def _find(self, shape: Shape) -> tuple[Formula | Problem | None, Order | None]:
+    def _find_formula(self, shape: FormulaRequest) -> tuple[RenderedFormula | FormulaError | None, RenderTicket | None]:
         """What is known of it, and the order for it while it is not drawn."""
-        found = self._coming.get(shape)
+        found = self._pending.get(shape)
         if found is None and self._host:
-            answer = self._host.get(shape, partial(self._arrived, shape))
-            if not isinstance(answer, Coming):
+            answer = self._host.get(shape, partial(self._on_ready, shape))
+            if not isinstance(answer, PendingFormula):
                 return answer, None
-            found = self._coming[shape] = answer
-        return (found.formula, found.order) if found else (None, None)
+            found = self._pending[shape] = answer
+        return (found.formula, found.ticket) if found else (None, None)
 
-    def _arrived(self, shape: Shape) -> Told | None:
-        if self._coming.pop(shape, None) is None or not self._host:
+    def _on_ready(self, shape: FormulaRequest) -> Notify | None:
+        if self._pending.pop(shape, None) is None or not self._host:
             return None
-        self._renew()
-        return self._host.changed
+        self._on_change()
+        return self._host.on_changed
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class _DrawPendingFormula:
     """Stands for a formula. Where it is painted, that one is seen soon."""
 
-    draw: Draw
-    order: Order
+    draw: DrawObject
+    ticket: RenderTicket
 
     def __call__(self, painter: QPainter, at: QPointF) -> None:
-        self.order.seen()
+        self.ticket.mark_visible()
         self.draw(painter, at)
 
 
 @dataclass(frozen=True, slots=True)
-class _Picture:
-    formula: Formula
+class _DrawFormula:
+    formula: RenderedFormula
     scale: float
-    order: Order | None
+    ticket: RenderTicket | None
 
     def __call__(self, painter: QPainter, at: QPointF) -> None:
         picture = self.formula.picture
         if picture is None:
-            if self.order:
-                self.order.seen()
+            if self.ticket:
+                self.ticket.mark_visible()
             return
         corner = QPointF(at.x() - self.formula.margin * self.scale, round(at.y()) - self.formula.ascent * self.scale)
         if self.scale == 1:

@@ -11,41 +11,41 @@ from ziamath.config import config
 from ziamath.nodes.mrow import Mrow
 from ziamath.styles import MathStyle, MathVariant, parse_style, parse_variant
 
-from ui.transcript.blocks.math.breath import breathe
+from ui.transcript.blocks.math.breath import yield_gil
 
 _NAMES = frozenset({"mathvariant", "displaystyle", "mathcolor", "mathbackground", "mathsize", "scriptlevel", "style"})
 
-_OF_ROW = "_get_height_nostretch"
+_ROW_HEIGHT_METHOD = "_get_height_nostretch"
 
 
-class Drawing(Element):
+class SvgElement(Element):
     """A formula is drawn into it, letter by letter."""
 
     def findall(self, path: str, namespaces: dict[str, str] | None = None) -> list[Element]:
         """Each letter looks here whether it was drawn before. None is drawn by reference."""
         del path, namespaces
-        breathe()
+        yield_gil()
         return []
 
 
-def use_nodes() -> None:
+def patch_nodes() -> None:
     """From now on. The typesetter's own copy the style of the node above in depth, and make every row twice."""
     node: Any = ziamath.nodes.mnode
     if node.parse_style is parse_style:
-        node.parse_style = style_of
-        _heights.append(getattr(Mrow, _OF_ROW))
-        setattr(Mrow, _OF_ROW, _height_of_row)
+        node.parse_style = child_style
+        _heights.append(getattr(Mrow, _ROW_HEIGHT_METHOD))
+        setattr(Mrow, _ROW_HEIGHT_METHOD, _row_height)
 
 
 _heights: list[Callable[..., tuple[float, float]]] = []
 
 
-def _height_of_row(row: Mrow, line: list[Element], **told: object) -> tuple[float, float]:
+def _row_height(row: Mrow, line: list[Element], **told: object) -> tuple[float, float]:
     """Lowest and highest point of a row without what stretches. Only what stretches asks for it."""
-    return _heights[0](row, line, **told) if any(map(_stretches, line)) else (0.0, 0.0)
+    return _heights[0](row, line, **told) if any(map(_has_stretchy_sign, line)) else (0.0, 0.0)
 
 
-def _stretches(element: Element) -> bool:
+def _has_stretchy_sign(element: Element) -> bool:
     """Whether it may have a sign in it that grows with its row; names may turn out to be signs."""
     for each in element.iter():
         if each.tag in {"mo", "mi"} and ("stretchy" in each.attrib or _may_stretch((each.text or "").strip())):
@@ -59,7 +59,7 @@ def _may_stretch(sign: str) -> bool:
     return any(form.get("stretchy", "false") != "false" for form in forms)
 
 
-def style_of(element: Element, above: MathStyle | None = None) -> MathStyle:
+def child_style(element: Element, above: MathStyle | None = None) -> MathStyle:
     """The style of a node below another one; the answer is the caller's own."""
     own = element.attrib
     if above is None or "style" in own:

@@ -7,117 +7,117 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer
 
-from ui.transcript.workshop import Workshop
+from ui.transcript.workshop import JobQueue
 
-_BEAT = 30
+_TICK_MS = 30
 """Milliseconds between two looks at what waits."""
 
-_SEEN, _BESIDE = 3, 8
+_VISIBLE_TICKS, _NEARBY_TICKS = 3, 8
 """Beats that a formula must have been asked for, on the screen and beside it, before it is drawn."""
 
-_TOGETHER = 4
+_MAX_BATCH = 4
 """Beats until what came is told while more is being drawn: each telling lays out and paints."""
 
-_AT_WORK = 2
+_MAX_RUNNING = 2
 """Jobs in the worker's hands: the one at hand, and one that keeps it from ending."""
 
-_MOST = 400
+_MAX_QUEUED = 400
 """Formulas that wait; the oldest are given up."""
 
-Told = Callable[[], None]
-Hear = Callable[[], Told | None]
+Notify = Callable[[], None]
+OnReady = Callable[[], Notify | None]
 """Hears that the formula is there; answers who must be told after all that came at once, each of them once."""
 
 
 @dataclass(slots=True, eq=False)
-class _Wanted:
+class _QueuedRender:
     name: Hashable
     job: Callable[[], Any]
     since: int
     """The beat in which it was asked for."""
-    orders: "list[Order]" = field(default_factory=list["Order"])
-    seen: int = 0
+    tickets: "list[RenderTicket]" = field(default_factory=list["RenderTicket"])
+    last_visible: int = 0
     """The beat in which it was last seen on the screen; 0 for never."""
-    is_at_work: bool = False
+    is_running: bool = False
     is_done: bool = False
 
 
-class Order:
+class RenderTicket:
     """Of one who waits for one formula."""
 
     __slots__ = ("_orders", "_wanted", "hear")
 
-    def __init__(self, orders: "Orders", wanted: _Wanted, hear: Hear) -> None:
+    def __init__(self, orders: "RenderQueue", wanted: _QueuedRender, hear: OnReady) -> None:
         self._orders, self._wanted, self.hear = orders, wanted, hear
 
-    def seen(self) -> None:
+    def mark_visible(self) -> None:
         """It would stand on the screen."""
-        self._wanted = self._orders.see(self._wanted, self)
+        self._wanted = self._orders.mark_visible(self._wanted, self)
 
-    def drop(self) -> None:
+    def cancel(self) -> None:
         """Nobody waits for it here any more."""
-        self._orders.drop(self._wanted, self)
+        self._orders.cancel(self._wanted, self)
 
 
-class Orders(QObject):
+class RenderQueue(QObject):
     """`keep` is given the name and the result of each job before anybody hears of it."""
 
-    def __init__(self, workshop: Workshop, keep: Callable[[Hashable, Any], None]) -> None:
+    def __init__(self, workshop: JobQueue, keep: Callable[[Hashable, Any], None]) -> None:
         super().__init__(workshop)
-        self._workshop = workshop
-        self._keep = keep
-        self._wanted: dict[Hashable, _Wanted] = {}
-        self._beats = 1
-        self._hearing: list[Hear] = []
-        self._told = 0
+        self._job_queue = workshop
+        self._store_result = keep
+        self._wanted: dict[Hashable, _QueuedRender] = {}
+        self._ticks = 1
+        self._ready_listeners: list[OnReady] = []
+        self._notified = 0
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
-        self._timer.setInterval(_BEAT)
-        self._timer.timeout.connect(self._beat)
+        self._timer.setInterval(_TICK_MS)
+        self._timer.timeout.connect(self._on_tick)
         workshop.closing.connect(self._stop)
         self._stopped = False
 
-    def add(self, name: Hashable, job: Callable[[], Any], hear: Hear) -> Order:
+    def add(self, name: Hashable, job: Callable[[], Any], hear: OnReady) -> RenderTicket:
         """Let the job be done when its turn comes."""
         wanted = self._wanted.get(name)
         if wanted is None:
-            wanted = self._wanted[name] = _Wanted(name, job, self._beats)
-            if len(self._wanted) > _MOST:
+            wanted = self._wanted[name] = _QueuedRender(name, job, self._ticks)
+            if len(self._wanted) > _MAX_QUEUED:
                 self._give_up(next(iter(self._wanted.values())))
-        order = Order(self, wanted, hear)
-        wanted.orders.append(order)
+        order = RenderTicket(self, wanted, hear)
+        wanted.tickets.append(order)
         self._wake()
         return order
 
-    def see(self, wanted: _Wanted, order: Order) -> _Wanted:
+    def mark_visible(self, wanted: _QueuedRender, order: RenderTicket) -> _QueuedRender:
         """It would stand on the screen now; answers under what it waits."""
         # Until those who wait are told, what they have is painted as before.
         if wanted.is_done:
             return wanted
         wanted = self._wanted.setdefault(wanted.name, wanted)
-        if order not in wanted.orders:
-            wanted.orders.append(order)
-        wanted.seen = self._beats
+        if order not in wanted.tickets:
+            wanted.tickets.append(order)
+        wanted.last_visible = self._ticks
         self._wake()
         return wanted
 
-    def drop(self, wanted: _Wanted, order: Order) -> None:
+    def cancel(self, wanted: _QueuedRender, order: RenderTicket) -> None:
         """One of those who wait does not any more."""
-        if order in wanted.orders:
-            wanted.orders.remove(order)
-            if not wanted.orders:
+        if order in wanted.tickets:
+            wanted.tickets.remove(order)
+            if not wanted.tickets:
                 self._give_up(wanted)
 
     def clear(self) -> None:
         """Nobody waits for anything."""
         for wanted in list(self._wanted.values()):
-            wanted.orders.clear()
+            wanted.tickets.clear()
             self._give_up(wanted)
 
-    def _give_up(self, wanted: _Wanted) -> None:
+    def _give_up(self, wanted: _QueuedRender) -> None:
         # What is being drawn is kept all the same.
-        if not wanted.is_at_work or self._workshop.drop(_key(wanted)):
-            wanted.is_at_work = False
+        if not wanted.is_running or self._job_queue.cancel(_priority(wanted)):
+            wanted.is_running = False
             self._wanted.pop(wanted.name, None)
 
     def _wake(self) -> None:
@@ -128,49 +128,49 @@ class Orders(QObject):
         self._stopped = True
         self._timer.stop()
 
-    def _beat(self) -> None:
-        self._beats += 1
-        self._feed()
-        works = any(each.is_at_work for each in self._wanted.values())
-        if not works or self._beats - self._told >= _TOGETHER:
-            self._tell()
-        if self._hearing or any(not each.is_at_work for each in self._wanted.values()):
+    def _on_tick(self) -> None:
+        self._ticks += 1
+        self._submit_next()
+        works = any(each.is_running for each in self._wanted.values())
+        if not works or self._ticks - self._notified >= _MAX_BATCH:
+            self._notify()
+        if self._ready_listeners or any(not each.is_running for each in self._wanted.values()):
             self._wake()
 
-    def _feed(self) -> None:
+    def _submit_next(self) -> None:
         """Hand the worker what is next."""
-        free, waiting = _AT_WORK, list[_Wanted]()
+        free, waiting = _MAX_RUNNING, list[_QueuedRender]()
         for each in self._wanted.values():
             # The worker gives jobs up when it is given far too many.
-            each.is_at_work = each.is_at_work and self._workshop.has(_key(each))
-            free -= each.is_at_work
-            if not each.is_at_work:
+            each.is_running = each.is_running and self._job_queue.has(_priority(each))
+            free -= each.is_running
+            if not each.is_running:
                 waiting.append(each)
         # Those seen last stand on the screen; among them, and among all others, those asked for first are above.
-        waiting.sort(key=lambda each: -each.seen)
+        waiting.sort(key=lambda each: -each.last_visible)
         for each in waiting[: max(0, free)]:
-            if self._beats - each.since >= (_SEEN if each.seen else _BESIDE):
-                each.is_at_work = True
-                self._workshop.do(_key(each), each.job, partial(self._arrived, each))
+            if self._ticks - each.since >= (_VISIBLE_TICKS if each.last_visible else _NEARBY_TICKS):
+                each.is_running = True
+                self._job_queue.submit(_priority(each), each.job, partial(self._on_result, each))
 
-    def _arrived(self, wanted: _Wanted, result: Any) -> None:
+    def _on_result(self, wanted: _QueuedRender, result: Any) -> None:
         self._wanted.pop(wanted.name, None)
         wanted.is_done = True
-        self._keep(wanted.name, result)
-        self._hearing += [order.hear for order in wanted.orders]
-        wanted.orders.clear()
-        self._feed()
-        if self._hearing:
+        self._store_result(wanted.name, result)
+        self._ready_listeners += [order.hear for order in wanted.tickets]
+        wanted.tickets.clear()
+        self._submit_next()
+        if self._ready_listeners:
             self._wake()
 
-    def _tell(self) -> None:
-        self._told = self._beats
-        hearing, self._hearing = self._hearing, []
+    def _notify(self) -> None:
+        self._notified = self._ticks
+        hearing, self._ready_listeners = self._ready_listeners, []
         told = dict.fromkeys(hear() for hear in hearing)
         for tell in told:
             if tell:
                 tell()
 
 
-def _key(wanted: _Wanted) -> Hashable:
+def _priority(wanted: _QueuedRender) -> Hashable:
     return "formula", wanted.name

@@ -5,30 +5,30 @@ from functools import lru_cache
 
 from PySide6.QtGui import QColor
 
-_LEAST = 4.5
+_MIN_CONTRAST = 4.5
 """Contrast to the background (WCAG 2.2, 1.4.3)."""
 
-_PAPER, _NIGHT = "#ffffff", "#1c1d20"
+_LIGHT_BACKGROUND, _DARK_BACKGROUND = "#ffffff", "#1c1d20"
 _COLOR = re.compile(r'(fill|stroke)="([^"]+)"')
-_KEPT = {"none", "transparent"}
+_NO_COLORS = {"none", "transparent"}
 
 
-def readable(svg: str, text: str) -> str:
+def with_readable_colors(svg: str, text: str) -> str:
     """The drawing with each colour as light or dark as it must be beside text of the colour `text` (#rrggbb)."""
-    paper = _NIGHT if _luminance(QColor(text)) > 0.4 else _PAPER
-    return _COLOR.sub(lambda found: f'{found[1]}="{_on(found[2], paper, text)}"', svg)
+    paper = _DARK_BACKGROUND if _luminance(QColor(text)) > 0.4 else _LIGHT_BACKGROUND
+    return _COLOR.sub(lambda found: f'{found[1]}="{_readable_color(found[2], paper, text)}"', svg)
 
 
 @lru_cache(maxsize=256)
-def _on(name: str, paper: str, text: str) -> str:
-    if name in _KEPT or name == text:
+def _readable_color(name: str, paper: str, text: str) -> str:
+    if name in _NO_COLORS or name == text:
         return name
     color = QColor.fromString(name)
     if not color.isValid():
         return text
     hue, saturation, lightness = color.hslHueF(), color.hslSaturationF(), color.lightnessF()
-    step = 0.04 if paper == _NIGHT else -0.04
-    while _contrast(color, QColor(paper)) < _LEAST and 0 < lightness + step < 1:
+    step = 0.04 if paper == _DARK_BACKGROUND else -0.04
+    while _contrast(color, QColor(paper)) < _MIN_CONTRAST and 0 < lightness + step < 1:
         lightness += step
         color = QColor.fromHslF(max(0.0, hue), saturation, lightness)
     return color.name()

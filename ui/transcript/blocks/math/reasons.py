@@ -2,11 +2,11 @@
 
 from PySide6.QtCore import QCoreApplication
 
-from ui.look.visible_text import with_hidden_shown
-from ui.transcript.blocks.math.latex import Problem
+from ui.look.visible_text import show_hidden
+from ui.transcript.blocks.math.latex import FormulaError
 
 
-def reason(problem: Problem) -> str:
+def formula_error_sentence(problem: FormulaError) -> str:
     """A sentence for the person."""
     words = {
         "long": QCoreApplication.translate("Transcript", "This formula is too long to be drawn."),
@@ -28,4 +28,4 @@ def reason(problem: Problem) -> str:
         ),
         "other": QCoreApplication.translate("Transcript", "This formula cannot be drawn."),
     }[problem.cause]
-    return words.format(with_hidden_shown(problem.what))
+    return words.format(show_hidden(problem.detail))

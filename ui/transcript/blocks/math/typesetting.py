@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from ui.transcript.blocks.math.breath import breathe
-from ui.transcript.blocks.math.latex import Problem, prepared
+from ui.transcript.blocks.math.breath import yield_gil
+from ui.transcript.blocks.math.latex import FormulaError, prepare_latex
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -23,7 +23,7 @@ COLOR = "#010203"
 _MARGIN = 1.0
 MARGIN = _MARGIN / EM
 """Em around every formula, for what reaches out of the boxes of its letters."""
-_LONGEST = 1.5
+_TIMEOUT = 1.5
 """Seconds of this thread's processor time for one formula."""
 
 _LITTLE = 1200
@@ -33,13 +33,13 @@ _SHORT = 60
 """Characters that are read in less than a millisecond."""
 
 _ROWS = frozenset({"mrow", "mtd", "msqrt", "mstyle", "mpadded", "mphantom", "menclose", "merror"})
-_WIDEST, _LARGEST = 800.0, 8000.0
+_MAX_WIDTH, _MAX_AREA = 800.0, 8000.0
 """Em, and square em."""
 
-_DRAWN = frozenset({"svg", "g", "path", "rect", "line", "polyline", "polygon", "circle", "ellipse", "title"})
+_ALLOWED_ELEMENTS = frozenset({"svg", "g", "path", "rect", "line", "polyline", "polygon", "circle", "ellipse", "title"})
 _BLACK = frozenset({"black", "#000", "#000000"})
 _UNKNOWN = re.compile(r"<m[a-z]+[^<>]*>\s*(\\[A-Za-z]+)")
-_BY_NAME: dict[str, Any] = {
+_CAUSE_BY_ERROR: dict[str, Any] = {
     "DoubleSubscriptsError": "twice",
     "DoubleSuperscriptsError": "twice",
     "ExtraLeftOrMissingRightError": "unclosed",
@@ -55,7 +55,7 @@ _BY_NAME: dict[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Typeset:
+class TypesetFormula:
     """A formula as SVG, and its measures in em from the left end of its baseline, margins included."""
 
     svg: str
@@ -71,23 +71,23 @@ class _Box(Protocol):
     ymax: float
 
 
-class _LateError(BaseException):
+class _TimeoutError(BaseException):
     """No Exception: the typesetter catches those."""
 
 
-def typeset(latex: str, *, display: bool) -> Typeset | Problem:
+def typeset(latex: str, *, display: bool) -> TypesetFormula | FormulaError:
     """The formula, or why it cannot be drawn. Never raises. Takes tens of milliseconds, two seconds at most."""
     try:
         load()
-        tree = _mathml(prepared(latex), display=display)
-        return _drawn(tree) if _effort(tree) <= _LITTLE else _bounded(tree)
-    except Problem as problem:
+        tree = _mathml(prepare_latex(latex), display=display)
+        return _draw(tree) if _effort(tree) <= _LITTLE else _draw_in_time(tree)
+    except FormulaError as problem:
         return problem
-    except _LateError:
-        return Problem("slow")
+    except _TimeoutError:
+        return FormulaError("slow")
     # The typesetter says with any exception at all that it does not understand.
     except Exception as error:  # noqa: BLE001
-        return Problem(_BY_NAME.get(type(error).__name__, "other"))
+        return FormulaError(_CAUSE_BY_ERROR.get(type(error).__name__, "other"))
 
 
 def load() -> None:
@@ -96,7 +96,7 @@ def load() -> None:
         with warnings.catch_warnings():
             # It finds its font in a way that Python 3.11 calls deprecated and 3.13 does not.
             warnings.simplefilter("ignore", DeprecationWarning)
-            with breathe.in_imports():
+            with yield_gil.during_imports():
                 _import()
     from ziamath.config import config
 
@@ -114,7 +114,7 @@ def _import() -> None:
 
         def readvaluerecord(self, fmt: int) -> dict[str, int]:
             """How close."""
-            breathe()
+            yield_gil()
             return super().readvaluerecord(fmt)
 
     library: Any = ziafont.font
@@ -133,10 +133,10 @@ def _mathml(latex: str, *, display: bool) -> "Element":
     if len(latex) < _SHORT:
         mathml = tex2mml(latex, inline=not display)
     else:
-        with breathe.in_calls():
+        with yield_gil.during_calls():
             mathml = tex2mml(latex, inline=not display)
     if unknown := _UNKNOWN.search(mathml):
-        raise Problem("unknown", unknown[1])
+        raise FormulaError("unknown", unknown[1])
     return fromstring(mathml)  # noqa: S314  made here, and without a document type
 
 
@@ -146,62 +146,62 @@ def _effort(element: "Element") -> int:
     return inside * 2 if element.tag.rpartition("}")[2] in _ROWS else inside
 
 
-def _bounded(tree: "Element") -> Typeset:
+def _draw_in_time(tree: "Element") -> TypesetFormula:
     """A thread cannot be ended from outside; it looks at its own clock when it calls a function, which costs time."""
-    before, end, calls, late = sys.gettrace(), time.thread_time() + _LONGEST, 0, False
+    before, end, calls, late = sys.gettrace(), time.thread_time() + _TIMEOUT, 0, False
 
     def look_at_the_clock(frame: FrameType, event: str, argument: object) -> None:
         nonlocal calls, late
         del event, argument
         calls += 1
         if not calls & 0x1F:
-            breathe()
+            yield_gil()
         # The clock of a thread is slow to read: once for about a millisecond of work is enough.
         late = late or (not calls & 0x1FF and time.thread_time() > end)
         # Raised in a generator that is being closed it would be lost, and the looking would be over.
         if late and str(frame.f_globals.get("__name__")).startswith("ziamath.nodes"):
-            raise _LateError
+            raise _TimeoutError
 
     sys.settrace(look_at_the_clock)
     try:
-        return _drawn(tree)
+        return _draw(tree)
     finally:
         sys.settrace(before)
 
 
-def _drawn(tree: "Element") -> Typeset:
+def _draw(tree: "Element") -> TypesetFormula:
     from xml.etree.ElementTree import tostring
 
     from ziamath.zmath import Math
 
-    from ui.transcript.blocks.math.font import FONT, use_font
-    from ui.transcript.blocks.math.nodes import Drawing
+    from ui.transcript.blocks.math.font import FONT_NAME, prepare_font
+    from ui.transcript.blocks.math.nodes import SvgElement
 
-    use_font("".join(tree.itertext()))
+    prepare_font("".join(tree.itertext()))
     tree.set("mathcolor", COLOR)
-    formula = Math(tree, size=EM, font=FONT, margin=_MARGIN)
+    formula = Math(tree, size=EM, font=FONT_NAME, margin=_MARGIN)
     box = cast("_Box", formula.node.bbox)  # pyright: ignore[reportUnknownMemberType]  # the library has no types there
     width, ascent, descent = box.xmax - box.xmin, box.ymax, -box.ymin
     height = ascent + descent
     if not (width > 0 and height > 0):
         # The library gives an accent over nothing a height far below zero.
-        raise Problem("empty")
-    if max(width, abs(ascent) + abs(descent)) > _WIDEST * EM or width * height > _LARGEST * EM * EM:
-        raise Problem("large")
-    svg = Drawing("svg", xmlns="http://www.w3.org/2000/svg")
+        raise FormulaError("empty")
+    if max(width, abs(ascent) + abs(descent)) > _MAX_WIDTH * EM or width * height > _MAX_AREA * EM * EM:
+        raise FormulaError("large")
+    svg = SvgElement("svg", xmlns="http://www.w3.org/2000/svg")
     cast("Any", formula.node).draw(0, 0, svg)
     edges = (box.xmin - _MARGIN, -box.ymax - _MARGIN, width + 2 * _MARGIN, ascent + descent + 2 * _MARGIN)
     svg.set("viewBox", " ".join(f"{edge:.4f}" for edge in edges))
     for element in svg.iter():
-        breathe()
-        if element.tag not in _DRAWN:
-            raise Problem("other", element.tag)
+        yield_gil()
+        if element.tag not in _ALLOWED_ELEMENTS:
+            raise FormulaError("other", element.tag)
         for paint in ("fill", "stroke"):
             # Lines over and under a formula have no colour of their own in the library.
             if element.get(paint) in _BLACK:
                 element.set(paint, COLOR)
-    breathe()
-    return Typeset(
+    yield_gil()
+    return TypesetFormula(
         tostring(svg, encoding="unicode"),
         (width + 2 * _MARGIN) / EM,
         (ascent + _MARGIN) / EM,

@@ -8,57 +8,57 @@ from PySide6.QtGui import QFontMetricsF, QPainterPath, QPixmap
 
 from desktop_agent.vocabulary.blocks import Image
 from desktop_agent.vocabulary.images import UrlSource
-from ui.look.visible_text import with_hidden_shown
-from ui.transcript.blocks.block import EVERYTHING, Action, Brush, Control
-from ui.transcript.blocks.buttons import focus_ring
-from ui.transcript.blocks.inline_object import veil
-from ui.transcript.blocks.listed.listed_block import ListedBlock
-from ui.transcript.look import Look
-from ui.transcript.markdown.inline import LINE_BREAK, Line, cut, inline
-from ui.transcript.pictures import Viewable, size_of
+from ui.look.visible_text import show_hidden
+from ui.transcript.blocks.block import WHOLE_TEXT, Control, MenuAction, PaintContext
+from ui.transcript.blocks.buttons import paint_focus_ring
+from ui.transcript.blocks.inline_object import selection_overlay_color
+from ui.transcript.blocks.listed.listed_block import ItemListBlock
+from ui.transcript.look import RenderStyle
+from ui.transcript.markdown.inline import LINE_BREAK, Line, parse_inline, slice_utf16
+from ui.transcript.pictures import ViewableImage, image_size
 
-HIGHEST = 320
+MAX_THUMBNAIL_HEIGHT = 320
 """Pixels at 100 %."""
 
-Load = Callable[[Image, QSize, Callable[[], None]], tuple[bool, QPixmap | None]]
+LoadThumbnail = Callable[[Image, QSize, Callable[[], None]], tuple[bool, QPixmap | None]]
 
 
-class ThumbnailsBlock(ListedBlock):
+class ThumbnailsBlock(ItemListBlock):
     """Places are reserved from the sizes that are known, so that nothing jumps when the pictures arrive."""
 
     def __init__(
         self,
         images: Sequence[Image],
-        load: Load,
+        load: LoadThumbnail,
         open_image: Callable[[Image], None],
         changed: Callable[[], None],
     ) -> None:
         self._images = images
-        self._names = [with_hidden_shown(" ".join((image.name or "").split())) for image in images]
+        self._names = [show_hidden(" ".join((image.name or "").split())) for image in images]
         self._load, self._open, self._changed = load, open_image, changed
         self._boxes: list[QRect] = []
         self._controls: list[Control] = []
         self._sizes: list[QSize] = []
 
-    def _size(self, index: int, width: int, look: Look) -> QSize:
+    def _size(self, index: int, width: int, look: RenderStyle) -> QSize:
         """Its own proportions, not higher than the limit, not larger than it is, not wider than the column."""
         if not self._sizes:
-            self._sizes = [size_of(image.source) for image in self._images]
+            self._sizes = [image_size(image.source) for image in self._images]
         own = self._sizes[index]
         if not own.isValid():
             return QSize(min(width, look.px(260)), look.px(54))
-        highest = look.px(HIGHEST) if len(self._images) == 1 else look.px(160)
+        highest = look.px(MAX_THUMBNAIL_HEIGHT) if len(self._images) == 1 else look.px(160)
         scale = min(1.0, highest / own.height(), width / own.width())
         return QSize(max(1, round(own.width() * scale)), max(1, round(own.height() * scale)))
 
-    def estimate(self, width: int, look: Look) -> int:
+    def estimate(self, width: int, look: RenderStyle) -> int:
         """Exact."""
-        return self._place(width, look)
+        return self._arrange(width, look)
 
-    def lay(self, width: int, look: Look) -> int:
+    def layout(self, width: int, look: RenderStyle) -> int:
         """Side by side, on more lines when needed."""
-        self.laid = True
-        height = self._place(width, look)
+        self.is_laid_out = True
+        height = self._arrange(width, look)
         words = QCoreApplication.translate("Transcript", "Open image: {0}")
         self._controls = [
             Control(words.format(name or number), box, partial(self._open, image))
@@ -70,9 +70,9 @@ class ThumbnailsBlock(ListedBlock):
 
     def forget(self) -> None:
         """Their sizes stay known."""
-        self._controls, self.laid = [], False
+        self._controls, self.is_laid_out = [], False
 
-    def _place(self, width: int, look: Look) -> int:
+    def _arrange(self, width: int, look: RenderStyle) -> int:
         self._boxes = []
         x = y = tallest = 0
         gap = look.px(8)
@@ -85,9 +85,9 @@ class ThumbnailsBlock(ListedBlock):
             tallest = max(tallest, size.height())
         return y + tallest
 
-    def paint(self, brush: Brush) -> None:
+    def paint(self, brush: PaintContext) -> None:
         """What has arrived; a quiet box for the others."""
-        selected = self.chosen(*brush.selection) if brush.selection else ()
+        selected = self.selected_items(*brush.selection) if brush.selection else ()
         for number, (box, control) in enumerate(zip(self._boxes, self._controls, strict=True)):
             if not box.intersects(brush.clip):
                 continue
@@ -96,24 +96,24 @@ class ThumbnailsBlock(ListedBlock):
             path.addRoundedRect(QRectF(box), 8, 8)
             brush.painter.setRenderHint(brush.painter.RenderHint.SmoothPixmapTransform)
             brush.painter.setClipPath(path, Qt.ClipOperation.IntersectClip)
-            self._paint_one(brush, number, box)
+            self._paint_thumbnail(brush, number, box)
             if number in selected:
-                brush.painter.fillRect(box, veil(brush.look))
+                brush.painter.fillRect(box, selection_overlay_color(brush.style))
             brush.painter.restore()
             if brush.focused == control.name:
-                focus_ring(brush.painter, brush.look, box)
+                paint_focus_ring(brush.painter, brush.style, box)
 
-    def _paint_one(self, brush: Brush, number: int, box: QRect) -> None:
+    def _paint_thumbnail(self, brush: PaintContext, number: int, box: QRect) -> None:
         there, picture = self._load(self._images[number], box.size() * brush.ratio, self._changed)
         if picture is not None:
             brush.painter.drawPixmap(box, picture)
             return
-        brush.painter.fillRect(box, brush.look.color("hover"))
+        brush.painter.fillRect(box, brush.style.color("hover"))
         if there:
             self._paint_words(brush, self._names[number], box)
 
-    def _paint_words(self, brush: Brush, name: str, box: QRect) -> None:
-        look = brush.look
+    def _paint_words(self, brush: PaintContext, name: str, box: QRect) -> None:
+        look = brush.style
         name = name or QCoreApplication.translate("Transcript", "Picture")
         text = QCoreApplication.translate("Transcript", "{0} cannot be shown").format(name)
         font = look.small
@@ -127,18 +127,18 @@ class ThumbnailsBlock(ListedBlock):
         """Up to the right edge of the last one."""
         return max((box.right() + 1 for box in self._boxes), default=0)
 
-    def texts(self) -> Sequence[str]:
+    def item_texts(self) -> Sequence[str]:
         """What stands for each where only text can stand."""
         return [f"[{words}]" for words in self._words()]
 
-    def places(self) -> Sequence[QRect]:
+    def item_rects(self) -> Sequence[QRect]:
         """Where they are."""
         return self._boxes
 
-    def markdown(self, start: int = 0, end: int = EVERYTHING[1]) -> str:
+    def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
         """The same, as it stands where that reads as text."""
-        text = cut(self.plain(), start, end)
-        is_text = inline(text) == Line(text.replace("\n", LINE_BREAK))
+        text = slice_utf16(self.plain(), start, end)
+        is_text = parse_inline(text) == Line(text.replace("\n", LINE_BREAK))
         return text if is_text else super().markdown(start, end)
 
     def _words(self) -> list[str]:
@@ -148,7 +148,7 @@ class ThumbnailsBlock(ListedBlock):
         )
         return [named.format(name) if name else unnamed for name in self._names]
 
-    def spoken(self) -> str:
+    def spoken_text(self) -> str:
         """The names."""
         return ", ".join(self._words())
 
@@ -156,14 +156,14 @@ class ThumbnailsBlock(ListedBlock):
         """Each opens its picture."""
         return self._controls
 
-    def picture_at(self, point: QPoint) -> Viewable | None:
+    def image_at(self, point: QPoint) -> ViewableImage | None:
         """The picture under a point, if it is one that can be decoded."""
         for image, box in zip(self._images, self._boxes, strict=True):
             if box.contains(point):
                 return None if isinstance(image.source, UrlSource) else image.source
         return None
 
-    def actions(self, point: QPoint) -> Sequence[Action]:
+    def actions(self, point: QPoint) -> Sequence[MenuAction]:
         """For the picture under the point."""
         words = QCoreApplication.translate("Transcript", "Open image")
-        return [Action(words, each.press) for each in self._controls if each.box.contains(point)]
+        return [MenuAction(words, each.press) for each in self._controls if each.box.contains(point)]

@@ -4,14 +4,14 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from ui.transcript.blocks.block import Span
-from ui.transcript.markdown.inline import Line, inline, units
+from ui.transcript.blocks.block import TextRange
+from ui.transcript.markdown.inline import Line, parse_inline, utf16_length
 from ui.transcript.markdown.leaves import Leaf
 from ui.transcript.markdown.parser import References
-from ui.transcript.markdown.written import part_of
+from ui.transcript.markdown.written import slice_line
 
 
-class CellTexts:
+class TableCellTexts:
     """By row and column, read when they are asked for.
 
     Places are those of the plain text: tabs between cells, one row on each line.
@@ -24,7 +24,7 @@ class CellTexts:
         # Where the cells of a row begin in its text, and where the next row begins.
         self._starts: dict[int, list[int]] = {}
 
-    def become(self, leaf: Leaf) -> int:
+    def set_leaf(self, leaf: Leaf) -> int:
         """The same rows with more text in them, or more rows; answers the first row that differs."""
         same = 0
         for old, new in zip(self.leaf.cells, leaf.cells, strict=False):
@@ -36,14 +36,14 @@ class CellTexts:
         self._starts = {row: starts for row, starts in self._starts.items() if row < same}
         return same
 
-    def renew(self) -> None:
+    def reset(self) -> None:
         """Read again."""
         self._lines, self._starts = {}, {}
 
     @property
     def has_head(self) -> bool:
         """Whether the first row is the head of the table."""
-        return self.leaf.joint is None
+        return self.leaf.separator is None
 
     def is_head(self, row: int) -> bool:
         """Whether this row is."""
@@ -58,10 +58,10 @@ class CellTexts:
         """What was written in a cell, read."""
         found = self._lines.get((row, column))
         if found is None:
-            found = self._lines[row, column] = inline(self.written(row)[column], self._references)
+            found = self._lines[row, column] = parse_inline(self.cell_sources(row)[column], self._references)
         return found
 
-    def written(self, row: int) -> Sequence[str]:
+    def cell_sources(self, row: int) -> Sequence[str]:
         """The cells of a row as they were written."""
         cells, count = self.leaf.cells[row], len(self.leaf.aligns)
         return cells if len(cells) == count else [*cells, *[""] * (count - len(cells))][:count]
@@ -73,7 +73,7 @@ class CellTexts:
     def _starts_of(self, row: int) -> list[int]:
         found = self._starts.get(row)
         if found is None:
-            sizes = (_size(self.line(row, column)) + 1 for column in range(len(self.leaf.aligns)))
+            sizes = (_text_length(self.line(row, column)) + 1 for column in range(len(self.leaf.aligns)))
             found = self._starts[row] = list(accumulate(sizes, initial=0))
         return found
 
@@ -97,42 +97,42 @@ class CellTexts:
                 return row, column, at + starts[column]
         return None
 
-    def span_at(self, offset: int) -> Span:
+    def span_at(self, offset: int) -> TextRange:
         """The cell around a place."""
         found = self.cell_at(offset)
         if found is None:
             end = self.offset_of(len(self.leaf.cells) - 1, len(self.leaf.aligns))
             return end, end
         row, column, start = found
-        return start, start + _size(self.line(row, column))
+        return start, start + _text_length(self.line(row, column))
 
-    def parts(self, start: int, end: int) -> Iterator[tuple[int, list[Line]]]:
+    def rows_between(self, start: int, end: int) -> Iterator[tuple[int, list[Line]]]:
         """The rows between two places, with nothing in the cells outside of them."""
         for row, at, starts in self._rows():
             if at < end and at + starts[-1] > start:
                 columns = range(len(self.leaf.aligns))
-                yield row, [self._between(row, column, at + starts[column], (start, end)) for column in columns]
+                yield row, [self._line_between(row, column, at + starts[column], (start, end)) for column in columns]
 
-    def _between(self, row: int, column: int, offset: int, selection: Span) -> Line:
+    def _line_between(self, row: int, column: int, offset: int, selection: TextRange) -> Line:
         line = self.line(row, column)
         size = self._size_of(row, column)
         first, last = max(0, selection[0] - offset), min(size, selection[1] - offset)
         if first == 0 and last == size:
             return line
-        return part_of(line, line.from_plain(first), line.from_plain(last)) if first < last else Line("")
+        return slice_line(line, line.from_plain(first), line.from_plain(last)) if first < last else Line("")
 
-    def selected(self, start: int, end: int) -> Iterator[tuple[int, int, Span]]:
+    def selected(self, start: int, end: int) -> Iterator[tuple[int, int, TextRange]]:
         """Row and column of the cells of which something is selected, and that part in places of their lines."""
         for row, at, starts in self._rows():
             if at >= end:
                 return
             first = max(0, bisect_right(starts, start - at) - 1)
             for column in range(first, min(bisect_right(starts, end - at), len(starts) - 1)):
-                part, _ = self.part(row, column, at + starts[column], (start, end))
+                part, _ = self.selected_part(row, column, at + starts[column], (start, end))
                 if part:
                     yield row, column, part
 
-    def part(self, row: int, column: int, offset: int, selection: Span) -> tuple[Span | None, int]:
+    def selected_part(self, row: int, column: int, offset: int, selection: TextRange) -> tuple[TextRange | None, int]:
         """What is selected of a cell that begins at an offset, in places of its line; where the next one begins."""
         line = self.line(row, column)
         size = self._size_of(row, column)
@@ -145,5 +145,5 @@ class CellTexts:
         return starts[column + 1] - starts[column] - 1
 
 
-def _size(line: Line) -> int:
-    return units(line.plain())
+def _text_length(line: Line) -> int:
+    return utf16_length(line.plain())

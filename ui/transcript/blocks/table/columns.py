@@ -4,20 +4,20 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Protocol
 
-from ui.transcript.look import Look
+from ui.transcript.look import RenderStyle
 
-_LEAST, _MOST = 64, 240
+_MIN_WIDTH, _MAX_MIN_WIDTH = 64, 240
 """Pixels at 100 %: a column is not made narrower to make the table fit; one of a table that moves sideways anyway is
 not wider."""
 
 
-class Piece(Protocol):
+class TablePiece(Protocol):
     """Some rows of a table."""
 
-    laid: bool
-    layouts: int
+    is_laid_out: bool
+    layout_count: int
 
-    def measure(self, look: Look) -> None:
+    def measure(self, look: RenderStyle) -> None:
         """Say how wide its cells want to be."""
         ...
 
@@ -25,65 +25,65 @@ class Piece(Protocol):
         """The columns are others."""
         ...
 
-    def unmeasure(self) -> None:
+    def invalidate_widths(self) -> None:
         """What is known of its cells' widths is not true any more."""
         ...
 
 
-class Columns:
+class TableColumns:
     """As wide as the widest cell wants, if all fit. `scrolled` is how far the table was moved, in pixels."""
 
     def __init__(self, count: int) -> None:
         self.count = count
         self.scrolled = 0
-        self._pieces: list[Piece] = []
+        self._pieces: list[TablePiece] = []
         self._needs: list[list[float]] = []
         self._before: list[list[float]] = [[0.0] * count]
         self._natural = [0.0] * count
         self._shared: tuple[int, list[int]] | None = None
         self._lefts: list[int] = []
-        self._look: Look | None = None
+        self._look: RenderStyle | None = None
 
-    def use(self, look: Look) -> None:
+    def set_style(self, look: RenderStyle) -> None:
         """In another look all cells are as wide as they are in that one."""
         if self._look not in (None, look):
             for piece in self._pieces:
-                piece.unmeasure()
+                piece.invalidate_widths()
                 piece.forget()
-                piece.layouts = 0
+                piece.layout_count = 0
             self._needs = [[0.0] * self.count for _ in self._pieces]
             self._before = [[0.0] * self.count for _ in range(len(self._pieces) + 1)]
             self._natural, self._shared = self._before[-1], None
         self._look = look
 
-    def measure(self, look: Look) -> None:
+    def measure(self, look: RenderStyle) -> None:
         """Have the piece with the head measured: its place on the screen may be far away."""
         self._pieces[0].measure(look)
 
-    def add(self, piece: Piece) -> int:
+    def add(self, piece: TablePiece) -> int:
         """A piece at the end; answers its number."""
         if self._pieces:
             # It has no lower edge any more.
-            self._pieces[-1].laid, self._pieces[-1].layouts = False, 0
+            self._pieces[-1].is_laid_out, self._pieces[-1].layout_count = False, 0
         self._pieces.append(piece)
         self._needs.append([0.0] * self.count)
         self._before.append(self._before[-1])
         return len(self._pieces) - 1
 
-    def cut(self, count: int) -> None:
+    def truncate(self, count: int) -> None:
         """Keep only the first pieces."""
         if count >= len(self._pieces):
             return
         del self._pieces[count:], self._needs[count:], self._before[count + 1 :]
         if self._pieces:
-            self._pieces[-1].laid, self._pieces[-1].layouts = False, 0
+            self._pieces[-1].is_laid_out, self._pieces[-1].layout_count = False, 0
         self._widen()
 
     def is_last(self, number: int) -> bool:
         """Whether the table ends with this piece."""
         return number == len(self._pieces) - 1
 
-    def need(self, number: int, needs: list[float]) -> None:
+    def set_wanted_widths(self, number: int, needs: list[float]) -> None:
         """A piece wants its columns so wide; when that changes the columns, all pieces must be laid out again."""
         if needs == self._needs[number]:
             return
@@ -98,22 +98,26 @@ class Columns:
         self._natural, self._shared = self._before[-1], None
         for piece in self._pieces:
             piece.forget()
-            piece.layouts = 0
+            piece.layout_count = 0
 
     @property
-    def natural(self) -> list[float]:
+    def natural_widths(self) -> list[float]:
         """How wide the columns want to be."""
         return self._natural
 
-    def widths(self, room: int, look: Look) -> list[int]:
+    def widths(self, room: int, look: RenderStyle) -> list[int]:
         """Of the columns, in a room so wide."""
         if self._shared is None or self._shared[0] != room:
             pad = 2 * look.px(10)
             wanted = [int(natural) + pad for natural in self._natural]
-            widths = wanted if sum(wanted) <= room else shared(wanted, room, look.px(_LEAST) + pad, look.px(_MOST))
+            widths = (
+                wanted
+                if sum(wanted) <= room
+                else distribute_width(wanted, room, look.px(_MIN_WIDTH) + pad, look.px(_MAX_MIN_WIDTH))
+            )
             self._shared = room, widths
             self._lefts = list(accumulate(widths, initial=0))
-            self.scrolled = min(self.scrolled, self.most(room))
+            self.scrolled = min(self.scrolled, self.max_scroll(room))
         return self._shared[1]
 
     @property
@@ -121,18 +125,18 @@ class Columns:
         """Where the columns begin, and where the last one ends."""
         return self._lefts
 
-    def most(self, room: int) -> int:
+    def max_scroll(self, room: int) -> int:
         """How far the table can be moved."""
         return max(0, self._lefts[-1] - room) if self._lefts else 0
 
     def scroll(self, pixels: int, room: int) -> bool:
         """Answers whether anything moved."""
-        wanted = max(0, min(self.scrolled + pixels, self.most(room)))
+        wanted = max(0, min(self.scrolled + pixels, self.max_scroll(room)))
         moved, self.scrolled = wanted != self.scrolled, wanted
         return moved
 
 
-def shared(wanted: Sequence[int], room: int, least: int, most: int) -> list[int]:
+def distribute_width(wanted: Sequence[int], room: int, least: int, most: int) -> list[int]:
     """Narrow columns keep what they want, the others share the rest in proportion.
 
     When some would be too narrow to be read, the table is wider than the room, and only the widest give way.

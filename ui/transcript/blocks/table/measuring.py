@@ -4,10 +4,10 @@ import re
 
 from PySide6.QtGui import QFont, QFontMetricsF
 
-from ui.transcript.blocks.inline_object import Objects
+from ui.transcript.blocks.inline_object import InlineObjects
 from ui.transcript.markdown.inline import OBJECT, Line
 
-MEASURED = 400
+MEASURED_LENGTH = 400
 """Characters of a cell that say how wide it wants to be."""
 
 _STYLED = 1.12
@@ -19,28 +19,28 @@ _MARKS = re.compile(r"[*`]+|~~|\\(?=[|*`_\\])")
 _MAY_BE_STYLED = re.compile(r"[*`~\[\\]")
 
 
-class Ruler:
+class CellRuler:
     """Of one font. A guess takes a fraction of the time of measuring, and needs no text to be read."""
 
     def __init__(self, font: QFont) -> None:
         self._metrics = QFontMetricsF(font)
         self._advances = _Advances(self._metrics)
 
-    def measure(self, line: Line, objects: Objects | None = None) -> float:
+    def measure(self, line: Line, objects: InlineObjects | None = None) -> float:
         """What a cell that was read needs, in pixels."""
-        text = line.text[:MEASURED]
+        text = line.text[:MEASURED_LENGTH]
         wide = sum(each.width for each in objects.values()) if objects else 0.0
         if OBJECT in text:
             text = text.replace(OBJECT, "")
         return wide + self._metrics.horizontalAdvance(text) * (_STYLED if line.spans else 1.0) + 2
 
-    def guess(self, cell: str) -> float:
+    def estimate(self, cell: str) -> float:
         """About the same from a cell's Markdown; rather more than less."""
         factor = _UNKERNED
         if _MAY_BE_STYLED.search(cell):
             factor = _STYLED
             cell = _MARKS.sub("", _LINK.sub(_words_of, cell))
-        return sum(map(self._advances.__getitem__, cell[:MEASURED])) * factor + 2
+        return sum(map(self._advances.__getitem__, cell[:MEASURED_LENGTH])) * factor + 2
 
 
 def _words_of(link: re.Match[str]) -> str:
@@ -48,13 +48,13 @@ def _words_of(link: re.Match[str]) -> str:
     return link[1]
 
 
-def ruler(font: QFont) -> Ruler:
+def cell_ruler(font: QFont) -> CellRuler:
     """The same one for the same font."""
     key = font.key()
     if key not in _RULERS:
-        if len(_RULERS) >= _FONTS:
+        if len(_RULERS) >= _MAX_RULERS:
             _RULERS.clear()
-        _RULERS[key] = Ruler(font)
+        _RULERS[key] = CellRuler(font)
     return _RULERS[key]
 
 
@@ -68,5 +68,5 @@ class _Advances(dict[str, float]):
         return found
 
 
-_FONTS = 16
-_RULERS: dict[str, Ruler] = {}
+_MAX_RULERS = 16
+_RULERS: dict[str, CellRuler] = {}

@@ -5,13 +5,13 @@ from bisect import bisect_right
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QLinearGradient, QPainterPath
 
-from ui.transcript.blocks.block import Block, Brush
-from ui.transcript.blocks.flow import Flow
-from ui.transcript.blocks.math.formulas import MathHost
+from ui.transcript.blocks.block import Block, PaintContext
+from ui.transcript.blocks.flow import TextLayout
+from ui.transcript.blocks.math.formulas import MathCallbacks
 from ui.transcript.blocks.math.inline_formulas import InlineFormulas
-from ui.transcript.blocks.table.cells import Cells
-from ui.transcript.blocks.table.columns import Columns
-from ui.transcript.look import Look
+from ui.transcript.blocks.table.cells import TableCells
+from ui.transcript.blocks.table.columns import TableColumns
+from ui.transcript.look import RenderStyle
 from ui.transcript.markdown.leaves import Leaf
 from ui.transcript.markdown.parser import References
 
@@ -23,63 +23,63 @@ class TableRows(Block):
     """The first piece of a table has its head. Rows that grow lay out their own cells alone while the columns stay."""
 
     def __init__(
-        self, leaf: Leaf, references: References, columns: Columns | None = None, math: MathHost | None = None
+        self, leaf: Leaf, references: References, columns: TableColumns | None = None, math: MathCallbacks | None = None
     ) -> None:
-        self.columns = columns or Columns(len(leaf.aligns))
+        self.columns = columns or TableColumns(len(leaf.aligns))
         self.number = self.columns.add(self)
-        self.cells = Cells(leaf, references, InlineFormulas(math, self._renew))
+        self.cells = TableCells(leaf, references, InlineFormulas(math, self._reset))
         self.tops: list[int] = [0]
         self.widths: list[int] = []
         self.width = 0
-        self.look_laid: Look | None = None
+        self.laid_out_style: RenderStyle | None = None
 
     @property
     def leaf(self) -> Leaf:
         """The rows as they were written."""
         return self.cells.leaf
 
-    def become(self, leaf: Leaf) -> None:
+    def set_leaf(self, leaf: Leaf) -> None:
         """The same rows with more text in them, or more rows."""
-        same = self.cells.become(leaf)
-        self.dirty_from = self.edge(same)
+        same = self.cells.set_leaf(leaf)
+        self.dirty_from = self.dirty_top(same)
         del self.tops[same + 1 :]
-        self.laid, self.layouts = False, 0
+        self.is_laid_out, self.layout_count = False, 0
 
-    def edge(self, row: int | None = None) -> int:
+    def dirty_top(self, row: int | None = None) -> int:
         """From where a table that goes on with this row is painted anew: its rounded corners become straight lines."""
         last = len(self.tops) - 1
         return max(0, self.tops[last if row is None else min(row, last)] - _CORNER)
 
-    def redefine(self) -> bool:
+    def refresh_references(self) -> bool:
         """A definition arrived: read again, if a cell could use one."""
         if not any("]" in cell for row in self.leaf.cells for cell in row):
             return False
-        self._renew()
+        self._reset()
         return True
 
-    def _renew(self) -> None:
-        self.cells.renew()
+    def _reset(self) -> None:
+        self.cells.reset()
         self.forget()
-        self.layouts = 0
+        self.layout_count = 0
 
     def forget(self) -> None:
         """Keep the text alone."""
         self.cells.forget()
         self.tops, self.widths = [0], []
-        self.laid, self.dirty_from = False, 0
+        self.is_laid_out, self.dirty_from = False, 0
 
-    def unmeasure(self) -> None:
+    def invalidate_widths(self) -> None:
         """Measure again."""
-        self.cells.unmeasure()
+        self.cells.invalidate_widths()
 
-    def measure(self, look: Look) -> None:
+    def measure(self, look: RenderStyle) -> None:
         """Say how wide the cells want to be."""
-        self.columns.use(look)
+        self.columns.set_style(look)
         if not self.cells.is_measured:
-            needs = self.cells.needs(look)
-            self.columns.need(self.number, list(map(max, *needs, needs[0])))
+            needs = self.cells.wanted_widths(look)
+            self.columns.set_wanted_widths(self.number, list(map(max, *needs, needs[0])))
 
-    def estimate(self, width: int, look: Look) -> int:
+    def estimate(self, width: int, look: RenderStyle) -> int:
         """From how wide the cells want to be; as if no cell wrapped, while this is the whole table."""
         count = len(self.leaf.cells)
         lines = count
@@ -87,29 +87,29 @@ class TableRows(Block):
             self.columns.measure(look)
             self.measure(look)
             widths = self.columns.widths(width - 1, look)
-            lines = sum(self.cells.guess(row, widths, look) for row in range(count))
+            lines = sum(self.cells.estimate_line_count(row, widths, look) for row in range(count))
         return lines * look.line + count * look.px(12) + 2
 
-    def lay(self, width: int, look: Look) -> int:
+    def layout(self, width: int, look: RenderStyle) -> int:
         """Measure the new rows, and lay out what the columns' widths changed."""
         self.measure(look)
         widths = self.columns.widths(width - 1, look)
         if (width, widths) != (self.width, self.widths):
             self.cells.forget()
             self.tops, self.dirty_from = [0], 0
-        self.width, self.widths, self.look_laid = width, widths, look
+        self.width, self.widths, self.laid_out_style = width, widths, look
         for row in range(len(self.tops) - 1, len(self.leaf.cells)):
             self.tops.append(self.tops[-1] + self.cells.height(row, widths, look) + look.px(12))
-        self.laid = True
+        self.is_laid_out = True
         return self._height
 
     @property
     def _height(self) -> int:
         return self.tops[-1] + (2 if self.columns.is_last(self.number) else 0)
 
-    def paint(self, brush: Brush) -> None:
+    def paint(self, brush: PaintContext) -> None:
         """Frame, head, rows inside the clip, the selected part of the text."""
-        painter, look = brush.painter, brush.look
+        painter, look = brush.painter, brush.style
         # Pieces have straight sides where they touch.
         top = 0.5 if self.cells.has_head else -2.0 * _CORNER
         bottom = self._height - (0.5 if self.columns.is_last(self.number) else -2.0 * _CORNER)
@@ -132,20 +132,20 @@ class TableRows(Block):
         painter.drawRoundedRect(frame, 8, 8)
         painter.restore()
 
-    def _paint_fades(self, brush: Brush) -> None:
+    def _paint_fades(self, brush: PaintContext) -> None:
         """Columns that go on behind an edge fade away there."""
-        room, scrolled, wide = self.width - 1, self.columns.scrolled, brush.look.px(_FADE)
-        clear = QColor(brush.look.color("window"))
+        room, scrolled, wide = self.width - 1, self.columns.scrolled, brush.style.px(_FADE)
+        clear = QColor(brush.style.color("window"))
         clear.setAlpha(0)
-        edges = ((0, wide, scrolled > 0), (room, room - wide, scrolled < self.columns.most(room)))
+        edges = ((0, wide, scrolled > 0), (room, room - wide, scrolled < self.columns.max_scroll(room)))
         for edge, inner, goes_on in edges:
             if goes_on:
                 fade = QLinearGradient(edge, 0, inner, 0)
-                fade.setStops([(0, brush.look.color("window")), (1, clear)])
+                fade.setStops([(0, brush.style.color("window")), (1, clear)])
                 brush.painter.fillRect(QRect(min(edge, inner), 0, wide, self._height), fade)
 
-    def _paint_row(self, brush: Brush, row: int) -> None:
-        painter, look, lefts = brush.painter, brush.look, self.columns.lefts
+    def _paint_row(self, brush: PaintContext, row: int) -> None:
+        painter, look, lefts = brush.painter, brush.style, self.columns.lefts
         top, tall = self.tops[row], self.tops[row + 1] - self.tops[row]
         if self.cells.is_head(row):
             painter.fillRect(QRect(0, top, lefts[-1], tall), look.color("surface"))
@@ -157,11 +157,11 @@ class TableRows(Block):
             if lefts[column] > self.columns.scrolled + self.width:
                 break
             if brush.selection:
-                part, offset = self.cells.part(row, column, offset, brush.selection)
+                part, offset = self.cells.selected_part(row, column, offset, brush.selection)
             at = QPointF(lefts[column] + look.px(10), top + look.px(6))
             self.flow(row, column, look).draw(painter, look, at, "text", part)
 
-    def flow(self, row: int, column: int, look: Look) -> Flow:
+    def flow(self, row: int, column: int, look: RenderStyle) -> TextLayout:
         """A cell, laid out."""
         return self.cells.flow(row, column, self.widths[column] - 2 * look.px(10), look)
 

@@ -10,13 +10,13 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from desktop_agent.vocabulary.text.hidden_characters import DECEPTIVE
-from ui.transcript.markdown.inline.endings import ENDINGS
+from desktop_agent.vocabulary.text.hidden_characters import DECEPTIVE_CHARACTERS
+from ui.transcript.markdown.inline.endings import TOP_LEVEL_DOMAINS
 from ui.transcript.markdown.inline.hosts import ascii_host, skeleton
 
-_HIDDEN = re.compile(f"[{DECEPTIVE}]")
+_HIDDEN = re.compile(f"[{DECEPTIVE_CHARACTERS}]")
 # confusables.txt: what passes for the signs of an address, where NFKC leaves it as it is.
-_SIGNS = str.maketrans(
+_PLAIN_SIGNS = str.maketrans(
     {
         **dict.fromkeys("‧∙•⋅·ꞏ᛫۔܁܂ꓸ٠۰", "."),
         **dict.fromkeys("\u2044\u2215⧸\u2571⟋〳\u2cc6𝈺", "/"),
@@ -28,7 +28,7 @@ _FULL_STOP = re.compile("(?<=[^\\W_])。(?=[a-z0-9])", re.IGNORECASE)
 _OPENING = "\"'“„«\u2018\u2019([{<→*_~"
 _CLOSING = "\"'”“»\u2019)]}>.,:;!?*_~…"
 
-_WITH_SIGN = re.compile(
+_WITH_SCHEME = re.compile(
     r"(?:https?:[/\\]*|[/\\]{2})(?:[^\s/\\?#@]{0,256}@)?(?:\[(?P<six>[0-9a-f:.]+)\]|(?P<host>[\w.-]*\w))", re.IGNORECASE
 )
 _BRACKETED = re.compile(r"\[([0-9a-f.]*:[0-9a-f:.]+)\]", re.IGNORECASE)
@@ -37,13 +37,13 @@ _FOUR_NUMBERS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}", re.ASCII)
 _AT = re.compile(r"@([\w-]+(?:\.[\w-]+)*)")
 _BEFORE_AT = re.compile(r"[^\s@<>\"'(),;:/]{1,64}\Z")
 _LETTERS = re.compile(r"[^\W_]+")
-_ADDRESS = re.compile(r"(?:https?:[/\\]*|//)?(?P<host>[\w.-]*\w)(?P<rest>[/?#:].*)?\Z", re.IGNORECASE)
+_WHOLE_ADDRESS = re.compile(r"(?:https?:[/\\]*|//)?(?P<host>[\w.-]*\w)(?P<rest>[/?#:].*)?\Z", re.IGNORECASE)
 # After these, what follows a point is seldom more of a host.
 _WELL_KNOWN = ("com", "org", "net")
 
 
 @dataclass(frozen=True, slots=True)
-class Claims:
+class LinkClaims:
     """Of one word. `hosts` are all that it could name, `addressed` those with a sign of an address before them."""
 
     word: str
@@ -52,27 +52,27 @@ class Claims:
     mailboxes: tuple[str, ...]
 
 
-def claims(words: str) -> Iterator[Claims]:
+def find_claims(words: str) -> Iterator[LinkClaims]:
     """Of each word that names something."""
     if not any(sign in words for sign in "./:") and words.isascii():
         return
-    for word in legible(words).split():
-        addressed = tuple(found["host"] or found["six"] for found in _WITH_SIGN.finditer(word))
+    for word in normalize_lookalikes(words).split():
+        addressed = tuple(found["host"] or found["six"] for found in _WITH_SCHEME.finditer(word))
         runs = [host for run in _RUN.findall(word) for host in _hosts_in(run)]
         hosts = (*addressed, *runs, *_BRACKETED.findall(word))
         if hosts:
-            yield Claims(word, hosts, addressed, tuple(_mailboxes(word)))
+            yield LinkClaims(word, hosts, addressed, tuple(_mailboxes(word)))
 
 
-def legible(words: str) -> str:
+def normalize_lookalikes(words: str) -> str:
     """As a reader takes it: without what nobody sees, and with plain signs for those that pass for them."""
-    plain = unicodedata.normalize("NFKC", _HIDDEN.sub("", words)).translate(_SIGNS)
+    plain = unicodedata.normalize("NFKC", _HIDDEN.sub("", words)).translate(_PLAIN_SIGNS)
     return _FULL_STOP.sub(".", _STROKE.sub("/", plain)).replace("。", " ")
 
 
-def address_in(word: str) -> tuple[str, str]:
+def split_address(word: str) -> tuple[str, str]:
     """The host that a word begins with, and the rest of it, when it is nothing but an address."""
-    found = _ADDRESS.match(word.lstrip(_OPENING).rstrip(_CLOSING))
+    found = _WHOLE_ADDRESS.match(word.lstrip(_OPENING).rstrip(_CLOSING))
     return (found["host"], found["rest"] or "") if found else ("", "")
 
 
@@ -85,7 +85,7 @@ def _hosts_in(run: str) -> Iterator[str]:
         if not labels[-1].lower().startswith("xn--") and (last := _LETTERS.match(labels[-1])):
             labels[-1] = last[0]
         whole = ".".join(labels)
-        if labels[0].lower() == "www" or is_ending(labels[-1]) or _FOUR_NUMBERS.fullmatch(whole):
+        if labels[0].lower() == "www" or is_top_level_domain(labels[-1]) or _FOUR_NUMBERS.fullmatch(whole):
             yield whole
             continue
         known = [at for at, label in enumerate(labels) if at and skeleton(label.lower()) in _WELL_KNOWN]
@@ -93,10 +93,14 @@ def _hosts_in(run: str) -> Iterator[str]:
             yield ".".join(labels[: known[-1] + 1])
 
 
-def is_ending(label: str) -> bool:
+def is_top_level_domain(label: str) -> bool:
     """Whether hosts end so, or seem to."""
     small = label.lower()
-    return small in ENDINGS or skeleton(small) in ENDINGS or (not small.isascii() and ascii_host(small) in ENDINGS)
+    return (
+        small in TOP_LEVEL_DOMAINS
+        or skeleton(small) in TOP_LEVEL_DOMAINS
+        or (not small.isascii() and ascii_host(small) in TOP_LEVEL_DOMAINS)
+    )
 
 
 def _mailboxes(word: str) -> Iterator[str]:

@@ -91,5 +91,5 @@ _IN_PUNYCODE = """
     y9a3aq yfro4i67o ygbi2ammx zfr164b
 """
 
-ENDINGS = frozenset([*_IN_LATIN.split(), *(f"xn--{each}" for each in _IN_PUNYCODE.split())])
+TOP_LEVEL_DOMAINS = frozenset([*_IN_LATIN.split(), *(f"xn--{each}" for each in _IN_PUNYCODE.split())])
 """In small letters, and as punycode."""

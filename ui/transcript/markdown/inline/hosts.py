@@ -8,11 +8,11 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from desktop_agent.vocabulary.text.hidden_characters import DECEPTIVE
-from desktop_agent.vocabulary.text.lookalikes import passes_for_in_host
+from desktop_agent.vocabulary.text.hidden_characters import DECEPTIVE_CHARACTERS
+from desktop_agent.vocabulary.text.lookalikes import ascii_lookalike_in_host
 
-_HIDDEN = re.compile(f"[{DECEPTIVE}]")
-_LONGEST = 63
+_HIDDEN = re.compile(f"[{DECEPTIVE_CHARACTERS}]")
+_MAX_LABEL_LENGTH = 63
 """Of a label (RFC 1035); longer ones lead nowhere."""
 
 # UAX 31, table 5, "Recommended Scripts", as the first words of the names of their letters.
@@ -22,7 +22,7 @@ _SCRIPTS = (
     " TIBETAN"
 )
 _RECOMMENDED = frozenset(_SCRIPTS.split())
-_TOGETHER = (
+_SCRIPTS_USED_TOGETHER = (
     frozenset({"LATIN", "CJK", "HIRAGANA", "KATAKANA"}),
     frozenset({"LATIN", "CJK", "BOPOMOFO"}),
     frozenset({"LATIN", "CJK", "HANGUL"}),
@@ -49,9 +49,9 @@ _LATIN_OF = {
     "vn": _VIETNAMESE,
 }
 # Signs of Chinese and Japanese that pass for marks where no other sign stands beside them.
-_SIGNS = "ノンソゾーヽヾ一丨丶丿亅〇"
+_AMBIGUOUS_LETTERS = "ノンソゾーヽヾ一丨丶丿亅〇"
 _EAST_ASIAN = "\u3041-\u30ff\u3400-\u9fff"
-_SIGN_ALONE = re.compile(f"(?<![{_EAST_ASIAN}])[{_SIGNS}]|[{_SIGNS}](?![{_EAST_ASIAN}])")
+_AMBIGUOUS_ALONE = re.compile(f"(?<![{_EAST_ASIAN}])[{_AMBIGUOUS_LETTERS}]|[{_AMBIGUOUS_LETTERS}](?![{_EAST_ASIAN}])")
 _ASCII_LETTER = re.compile(r"[a-z0-9]")
 
 
@@ -59,7 +59,7 @@ def skeleton(text: str) -> str:
     """With the ASCII letters that its letters pass for (UTS 39)."""
     if text.isascii():
         return text
-    plain = ((char, passes_for_in_host(char)) for char in text)
+    plain = ((char, ascii_lookalike_in_host(char)) for char in text)
     return "".join(like if like.isalpha() else char for char, like in plain)
 
 
@@ -69,15 +69,15 @@ def ascii_host(host: str) -> str:
     return host.lower() if host.isascii() else ".".join(map(_label_in_ascii, host.split(".")))
 
 
-def own_host(host: str) -> str:
+def unicode_host(host: str) -> str:
     """In its own letters, which may deceive."""
-    return ".".join(map(_label_in_own, host.lower().split("."))) if "xn--" in host.lower() else host.lower()
+    return ".".join(map(_label_in_unicode, host.lower().split("."))) if "xn--" in host.lower() else host.lower()
 
 
 @lru_cache(maxsize=1024)
-def shown_host(host: str) -> str:
+def display_host(host: str) -> str:
     """A host as it may be shown: in its own letters where they cannot pass for others, otherwise as punycode."""
-    own = own_host(ascii_host(host))
+    own = unicode_host(ascii_host(host))
     ending = ascii_host(own.rpartition(".")[2])
     return own if all(_is_plain(label, ending) for label in own.split(".")) else ascii_host(host)
 
@@ -86,13 +86,13 @@ def _label_in_ascii(label: str) -> str:
     # UTS 46 keeps these two, which other folding replaces.
     folded = "".join(each if each in "ßς" else each.casefold() for each in unicodedata.normalize("NFKC", label))
     folded = _HIDDEN.sub("", unicodedata.normalize("NFKC", folded))
-    if folded.isascii() or len(folded) > _LONGEST:
+    if folded.isascii() or len(folded) > _MAX_LABEL_LENGTH:
         return folded
     return f"xn--{folded.encode('punycode').decode('ascii')}"
 
 
-def _label_in_own(label: str) -> str:
-    if not label.startswith("xn--") or not label.isascii() or len(label) > _LONGEST:
+def _label_in_unicode(label: str) -> str:
+    if not label.startswith("xn--") or not label.isascii() or len(label) > _MAX_LABEL_LENGTH:
         return label
     try:
         own = label[4:].encode("ascii").decode("punycode")
@@ -109,14 +109,14 @@ def _is_plain(label: str, ending: str) -> bool:
     if any(unicodedata.category(char)[0] not in "LM" for char in foreign):
         return False
     scripts = {_script(char) for char in label if not char.isascii() or char.isalpha()}
-    together = len(scripts) == 1 or any(scripts <= allowed for allowed in _TOGETHER)
+    together = len(scripts) == 1 or any(scripts <= allowed for allowed in _SCRIPTS_USED_TOGETHER)
     if not together or not scripts <= _RECOMMENDED:
         return False
     if any(_script(char) == "LATIN" and not _is_latin_of(char, ending) for char in foreign):
         return False
-    if _ASCII_LETTER.search(label) and _SIGN_ALONE.search(label):
+    if _ASCII_LETTER.search(label) and _AMBIGUOUS_ALONE.search(label):
         return False
-    return not all(map(passes_for_in_host, foreign)) or "LATIN" in scripts
+    return not all(map(ascii_lookalike_in_host, foreign)) or "LATIN" in scripts
 
 
 def _is_latin_of(char: str, ending: str) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ui.transcript.markdown.units import units
+from ui.transcript.markdown.units import utf16_length
 
 LINE_BREAK = "\u2028"
 """What Qt's layouts break a line at inside one paragraph."""
@@ -12,7 +12,7 @@ OBJECT = "\ufffc"
 """Stands for a formula in the text of a line, once for each span of style MATH, and nowhere else."""
 
 
-class Style:
+class SpanStyle:
     """How a run looks: bits of a plain number, because flags of the standard library cost ten times as much.
 
     MATH is a formula, and with DISPLAY one that was meant to stand alone; HIDDEN is a hidden character that is spelled
@@ -58,7 +58,7 @@ class Line:
     def formulas(self) -> Iterator[Span]:
         """The spans of its formulas, in order."""
         if OBJECT in self.text:
-            yield from (span for span in self.spans if span.style & Style.MATH)
+            yield from (span for span in self.spans if span.style & SpanStyle.MATH)
 
     def plain(self) -> str:
         """The text to be copied: formulas as their source, breaks as line feeds."""
@@ -68,19 +68,19 @@ class Line:
         head, *rest = text.split(OBJECT)
         parts = [head]
         for span, after in zip(self.formulas(), rest, strict=True):
-            parts += [written(span), after]
+            parts += [formula_source(span), after]
         return "".join(parts)
 
     def to_plain(self, offset: int) -> int:
         """Where a place of the line is in its plain text."""
-        return offset + sum(_extra(span) for span in self.formulas() if span.start < offset)
+        return offset + sum(_extra_length(span) for span in self.formulas() if span.start < offset)
 
     def from_plain(self, offset: int) -> int:
         """Which place of the line a place of its plain text is; the end of a formula, when it is inside one."""
         for span in self.formulas():
             if offset <= span.start:
                 break
-            offset = max(offset - _extra(span), span.start + 1)
+            offset = max(offset - _extra_length(span), span.start + 1)
         return offset
 
 
@@ -92,21 +92,21 @@ class RemoteImage:
     target: str
 
 
-def written(formula: Span) -> str:
+def formula_source(formula: Span) -> str:
     """A formula as it stands in a text."""
-    return f"$${formula.source}$$" if formula.style & Style.DISPLAY else f"${formula.source}$"
+    return f"$${formula.source}$$" if formula.style & SpanStyle.DISPLAY else f"${formula.source}$"
 
 
-def _extra(formula: Span) -> int:
-    return units(written(formula)) - 1
+def _extra_length(formula: Span) -> int:
+    return utf16_length(formula_source(formula)) - 1
 
 
-def cut(text: str, start: int, end: int) -> str:
+def slice_utf16(text: str, start: int, end: int) -> str:
     """A slice by UTF-16 offsets; half of a pair is left out."""
-    return slicer(text)(start, end)
+    return make_slicer(text)(start, end)
 
 
-def slicer(text: str) -> Callable[[int, int], str]:
+def make_slicer(text: str) -> Callable[[int, int], str]:
     """What cuts slices of a text; it is looked at once, however many slices follow."""
     if text.isascii() or max(text) <= "\uffff":
         return lambda start, end: text[start:end]

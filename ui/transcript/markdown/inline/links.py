@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
-from desktop_agent.vocabulary.text.hidden_characters import DECEPTIVE
-from ui.look.visible_text import with_hidden_shown
-from ui.transcript.markdown.inline.claims import Claims, address_in, claims, legible
-from ui.transcript.markdown.inline.hosts import ascii_host, own_host, shown_host
+from desktop_agent.vocabulary.text.hidden_characters import DECEPTIVE_CHARACTERS
+from ui.look.visible_text import show_hidden
+from ui.transcript.markdown.inline.claims import LinkClaims, find_claims, normalize_lookalikes, split_address
+from ui.transcript.markdown.inline.hosts import ascii_host, display_host, unicode_host
 
-_ADDRESS = re.compile(rf"https?://[^\s<>\"`\u2028{DECEPTIVE}]+", re.IGNORECASE)
+_URL = re.compile(rf"https?://[^\s<>\"`\u2028{DECEPTIVE_CHARACTERS}]+", re.IGNORECASE)
 _HOST = re.compile(r"[^\W_](?:[^\W_]|[._-])*|[0-9a-f:]+", re.IGNORECASE)
 # What is taken apart without a question: a plain host, perhaps with a port.
 _PLAIN_HOST = re.compile(r"https?://([a-z0-9][a-z0-9._-]*)(?::[0-9]+)?(?=[/?#]|\Z)", re.IGNORECASE | re.ASCII)
@@ -23,12 +23,12 @@ _MAIL_FIELDS = {"subject", "body", "cc", "bcc"}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _CONTROL_IN_BODY = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 # Files that are named as hosts of some countries are.
-_FILES = (".md", ".py", ".rs", ".sh")
+_AMBIGUOUS_EXTENSIONS = (".md", ".py", ".rs", ".sh")
 
 
-def addresses(text: str) -> Iterator[tuple[int, str]]:
+def find_urls(text: str) -> Iterator[tuple[int, str]]:
     """Bare addresses of the web in a text, with their places. Punctuation after one does not belong to it."""
-    for found in _ADDRESS.finditer(text):
+    for found in _URL.finditer(text):
         address = found[0]
         while address and (address[-1] in _TRAILING or _is_unpaired(address)):
             address = address[:-1]
@@ -53,7 +53,7 @@ def _safe_mail(target: str) -> str:
     mailbox, _, rest = target.partition("?")
     fields = [each for each in rest.split("&") if _mail_field(each) in _MAIL_FIELDS]
     # An address may hold "&" only encoded; a program that is not strict would find fields there.
-    if "&" in mailbox or _CONTROL.search(target) or any(map(_is_forged, [mailbox, *fields])):
+    if "&" in mailbox or _CONTROL.search(target) or any(map(_has_encoded_controls, [mailbox, *fields])):
         return ""
     safe = f"{mailbox}?{'&'.join(fields)}" if fields else mailbox
     return safe if _MAIL.match(safe) else ""
@@ -63,68 +63,74 @@ def _mail_field(field: str) -> str:
     return unquote(field.partition("=")[0]).lower()
 
 
-def _is_forged(part: str) -> bool:
+def _has_encoded_controls(part: str) -> bool:
     """Whether control characters are encoded in it. Lines end in a body; elsewhere they would begin another field."""
     control = _CONTROL_IN_BODY if _mail_field(part) == "body" else _CONTROL
     return control.search(unquote(part)) is not None
 
 
 @lru_cache(maxsize=1024)
-def note_of(words: str, target: str) -> str:
+def misleading_link_note(words: str, target: str) -> str:
     """The host or mailbox a link really leads to, when its words could name another one. Otherwise nothing."""
     if _MAIL.match(target):
-        return _mail_note(words, target)
+        return _misleading_mail_note(words, target)
     host = _host(target)
     if not host:
         return ""
-    shown = shown_host(host)
-    disguised = shown != own_host(host) and shown not in words.lower()
-    return shown if disguised or _name_another(words, target, host) else ""
+    shown = display_host(host)
+    disguised = shown != unicode_host(host) and shown not in words.lower()
+    return shown if disguised or _names_another_host(words, target, host) else ""
 
 
-def _name_another(words: str, target: str, host: str) -> bool:
-    found = [each for each in claims(words) if not _is_part_of(each, target, host)]
+def _names_another_host(words: str, target: str, host: str) -> bool:
+    found = [each for each in find_claims(words) if not _is_part_of(each, target, host)]
     if found and "@" in urlsplit(target).netloc:
         return True
     named = [name for each in found for name in each.hosts]
-    return any(not _is_of(host, name) and not _is_file(name, target) for name in named)
+    return any(not _is_host_or_below(host, name) and not _is_file(name, target) for name in named)
 
 
-def _is_part_of(claim: Claims, target: str, host: str) -> bool:
+def _is_part_of(claim: LinkClaims, target: str, host: str) -> bool:
     """Whether a word is the target's own address: what its path names is no claim."""
-    named, rest = address_in(claim.word)
-    return bool(rest) and _is_of(host, named) and (rest in target or rest in legible(unquote(target)))
+    named, rest = split_address(claim.word)
+    return (
+        bool(rest)
+        and _is_host_or_below(host, named)
+        and (rest in target or rest in normalize_lookalikes(unquote(target)))
+    )
 
 
 def _is_file(name: str, target: str) -> bool:
     """Whether the target is a file of that name."""
-    return name.lower().endswith(_FILES) and unquote(urlsplit(target).path).endswith(f"/{name}")
+    return name.lower().endswith(_AMBIGUOUS_EXTENSIONS) and unquote(urlsplit(target).path).endswith(f"/{name}")
 
 
-def _mail_note(words: str, target: str) -> str:
+def _misleading_mail_note(words: str, target: str) -> str:
     mailboxes = unquote(target[7:].partition("?")[0]).lower().split(",")
-    shown = [f"{name}{at}{shown_host(host)}" for name, at, host in (each.rpartition("@") for each in mailboxes)]
-    note = with_hidden_shown(",".join(shown))
+    shown = [f"{name}{at}{display_host(host)}" for name, at, host in (each.rpartition("@") for each in mailboxes)]
+    note = show_hidden(",".join(shown))
     if shown != mailboxes and note not in words.lower():
         return note
-    found = list(claims(words))
+    found = list(find_claims(words))
     named = {mailbox for each in found for mailbox in each.mailboxes}
     hosts = [ascii_host(each.rpartition("@")[2]) for each in mailboxes]
-    strangers = (name for each in found for name in each.hosts if not any(_is_of(host, name) for host in hosts))
+    strangers = (
+        name for each in found for name in each.hosts if not any(_is_host_or_below(host, name) for host in hosts)
+    )
     differs = (named and named != set(mailboxes)) or any(each.addressed for each in found) or any(strangers)
     return note if differs else ""
 
 
-def tip_of(target: str) -> str:
+def link_tooltip(target: str) -> str:
     """The whole target, so that nothing in it is hidden; the host as punycode where its letters could deceive."""
-    shown = with_hidden_shown(target)
+    shown = show_hidden(target)
     host = _host(target)
-    if host and shown_host(host) != own_host(host):
+    if host and display_host(host) != unicode_host(host):
         return f"{shown} ({ascii_host(host)})"
     return shown
 
 
-def _is_of(host: str, claimed: str) -> bool:
+def _is_host_or_below(host: str, claimed: str) -> bool:
     """Whether a host is the one that was named, or one below it."""
     own = ascii_host(claimed).removeprefix("www.")
     return host.removeprefix("www.") == own or ("." in own and host.endswith(f".{own}"))

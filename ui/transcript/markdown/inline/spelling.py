@@ -7,19 +7,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from ui.look.visible_text import by_number
-from ui.transcript.markdown.inline.lines import Line, Span, Style, units
+from ui.look.visible_text import code_point_text
+from ui.transcript.markdown.inline.lines import Line, Span, SpanStyle, utf16_length
 
-_Piece = tuple[str, str, bool]
+_TextPiece = tuple[str, str, bool]
 """What stood there, what is shown instead, and whether that is another thing."""
 
 _SOFT_HYPHEN = "\u00ad"
 _WORD = re.compile(r"\S+")
-_AROUND_WORDS = ".,;:!?…()[]*–—\"'“”„\u201a\u2018\u2019«»"
+_PUNCTUATION = ".,;:!?…()[]*–—\"'“”„\u201a\u2018\u2019«»"
 _PARTS = re.compile("[-'\u2019]")
 
 
-def spelled_out(line: Line, hidden: Sequence[int]) -> Line:
+def spell_out_hidden(line: Line, hidden: Sequence[int]) -> Line:
     """The line with the characters at these indices of its text written as their numbers.
 
     Soft hyphens that only say where a word of prose may be parted stay.
@@ -30,22 +30,22 @@ def spelled_out(line: Line, hidden: Sequence[int]) -> Line:
     spans: list[Span] = []
     shown: list[str] = []
     old = new = first = 0
-    for was, now, is_hidden in _pieces(line.text, hidden, may_join=not line.spans):
-        end = old + units(was)
+    for was, now, is_hidden in _text_pieces(line.text, hidden, may_join=not line.spans):
+        end = old + utf16_length(was)
         while first < len(line.spans) and line.spans[first].start + line.spans[first].length <= old:
             first += 1
-        moved = list(_moved(line.spans, first, old, end, new))
+        moved = list(_moved_spans(line.spans, first, old, end, new))
         if is_hidden:
-            around = moved[0] if moved else Span(new, 0, Style.PLAIN)
-            moved = [replace(around, start=new, length=len(now), style=around.style | Style.HIDDEN)]
+            around = moved[0] if moved else Span(new, 0, SpanStyle.PLAIN)
+            moved = [replace(around, start=new, length=len(now), style=around.style | SpanStyle.HIDDEN)]
         for span in moved:
-            _join(spans, span)
+            _add_span(spans, span)
         shown.append(now)
-        old, new = end, new + units(now)
+        old, new = end, new + utf16_length(now)
     return Line("".join(shown), tuple(spans))
 
 
-def _pieces(text: str, hidden: Sequence[int], *, may_join: bool) -> Iterator[_Piece]:
+def _text_pieces(text: str, hidden: Sequence[int], *, may_join: bool) -> Iterator[_TextPiece]:
     """Neighbours that are hidden are one piece where no span can begin or end between them."""
     at = index = 0
     while index < len(hidden):
@@ -55,12 +55,12 @@ def _pieces(text: str, hidden: Sequence[int], *, may_join: bool) -> Iterator[_Pi
         if place > at:
             yield text[at:place], text[at:place], False
         at, index = place + last - index, last
-        yield text[place:at], "".join(map(by_number, text[place:at])), True
+        yield text[place:at], "".join(map(code_point_text, text[place:at])), True
     if at < len(text):
         yield text[at:], text[at:], False
 
 
-def _moved(spans: Sequence[Span], first: int, start: int, end: int, to: int) -> Iterator[Span]:
+def _moved_spans(spans: Sequence[Span], first: int, start: int, end: int, to: int) -> Iterator[Span]:
     """The parts of spans inside a piece, where that piece is shown."""
     for index in range(first, len(spans)):
         span = spans[index]
@@ -70,10 +70,10 @@ def _moved(spans: Sequence[Span], first: int, start: int, end: int, to: int) -> 
         yield replace(span, start=to + left - start, length=right - left)
 
 
-def _join(spans: list[Span], new: Span) -> None:
+def _add_span(spans: list[Span], new: Span) -> None:
     """Neighbours that are both hidden are one span."""
     last = spans[-1] if spans else None
-    touch = last and new.style & Style.HIDDEN and last.start + last.length == new.start
+    touch = last and new.style & SpanStyle.HIDDEN and last.start + last.length == new.start
     if last and touch and (last.style, last.href) == (new.style, new.href):
         spans[-1] = replace(last, length=last.length + new.length)
     else:
@@ -94,7 +94,7 @@ def _is_hyphenated(word: str) -> bool:
     """Whether it is nothing but letters, and parted where languages part words: not before or behind a single one."""
     if _SOFT_HYPHEN not in word:
         return False
-    soft = [part.split(_SOFT_HYPHEN) for part in _PARTS.split(word.strip(_AROUND_WORDS))]
+    soft = [part.split(_SOFT_HYPHEN) for part in _PARTS.split(word.strip(_PUNCTUATION))]
     syllables = [each for part in soft if len(part) > 1 for each in part]
     whole = [part[0] for part in soft if len(part) == 1]
     return all(len(each) > 1 for each in syllables) and all(map(_is_of_letters, [*syllables, *whole]))
@@ -105,11 +105,11 @@ def _is_of_letters(part: str) -> bool:
 
 
 def _in_code_or_links(line: Line, places: Sequence[int]) -> Iterator[int]:
-    spans = [span for span in line.spans if span.href or span.style & Style.CODE]
+    spans = [span for span in line.spans if span.href or span.style & SpanStyle.CODE]
     starts = [span.start for span in spans]
     unit = 0
     for before, at in pairwise([0, *places]):
-        unit += units(line.text[before:at])
+        unit += utf16_length(line.text[before:at])
         index = bisect_right(starts, unit) - 1
         if index >= 0 and unit < spans[index].start + spans[index].length:
             yield at

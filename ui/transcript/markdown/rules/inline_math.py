@@ -8,10 +8,10 @@ import re
 
 from markdown_it.rules_inline import StateInline
 
-_DOUBLE = re.compile(r"\$\$([^$\\]*(?:\\.[^$\\]*)*)\$\$", re.DOTALL)
-_SINGLE = re.compile(r"(?<![A-Za-z0-9$])\$(?![\s$])([^$\\]*(?:\\.[^$\\]*)*)\$(?![0-9A-Z_{])", re.DOTALL)
-_CLOSING = {"\\(": re.compile(r"(?<!\\)(?:\\\\)*(\\\))"), "\\[": re.compile(r"(?<!\\)(?:\\\\)*(\\\])")}
-_SAYS_SOMETHING = re.compile(r"\w")
+_DOUBLE_DOLLARS = re.compile(r"\$\$([^$\\]*(?:\\.[^$\\]*)*)\$\$", re.DOTALL)
+_SINGLE_DOLLARS = re.compile(r"(?<![A-Za-z0-9$])\$(?![\s$])([^$\\]*(?:\\.[^$\\]*)*)\$(?![0-9A-Z_{])", re.DOTALL)
+_CLOSING_BRACKETS = {"\\(": re.compile(r"(?<!\\)(?:\\\\)*(\\\))"), "\\[": re.compile(r"(?<!\\)(?:\\\\)*(\\\])")}
+_HAS_WORD = re.compile(r"\w")
 
 
 def inline_math(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  the library's signature
@@ -34,10 +34,10 @@ def inline_math(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  the 
 
 
 def _in_dollars(text: str, at: int) -> tuple[str, str, int] | None:
-    found = _DOUBLE.match(text, at)
+    found = _DOUBLE_DOLLARS.match(text, at)
     if found and found[1].strip():
         return "$$", found[1].strip(), found.end()
-    found = _SINGLE.match(text, at)
+    found = _SINGLE_DOLLARS.match(text, at)
     if found and not found[1][-1].isspace():
         return "$", found[1], found.end()
     return None
@@ -45,7 +45,7 @@ def _in_dollars(text: str, at: int) -> tuple[str, str, int] | None:
 
 def _in_brackets(text: str, at: int) -> tuple[str, str, int] | None:
     opening = text[at : at + 2]
-    closing = _CLOSING.get(opening)
+    closing = _CLOSING_BRACKETS.get(opening)
     # The search for two characters is fast, the one that knows escapes is not: a text may open thousands.
     if not closing or text.find("\\" + ")]"[opening == "\\["], at + 2) < 0:
         return None
@@ -54,6 +54,6 @@ def _in_brackets(text: str, at: int) -> tuple[str, str, int] | None:
         return None
     latex = text[at + 2 : found.start(1)]
     # Escaped brackets around signs are escapes, not a formula.
-    if opening in latex or not _SAYS_SOMETHING.search(latex):
+    if opening in latex or not _HAS_WORD.search(latex):
         return None
     return opening, latex.strip(), found.end()

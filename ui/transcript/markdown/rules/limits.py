@@ -10,7 +10,7 @@ from markdown_it.rules_block.reference import reference
 from ui.transcript.markdown.pieces import PIECE
 
 
-class BlocksToADepth(ParserBlock):
+class DepthLimitedParser(ParserBlock):
     """What is nested too deep is one paragraph of its words. The library's own parser would leave it out."""
 
     def tokenize(self, state: StateBlock, startLine: int, endLine: int) -> None:  # noqa: N803  the library's names
@@ -31,7 +31,7 @@ class BlocksToADepth(ParserBlock):
             state.push("paragraph_close", "p", -1)
 
 
-def underlined_heading(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:  # noqa: N803, FBT001
+def bounded_heading(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:  # noqa: N803, FBT001
     """A heading by the line below it, unless it is longer than a piece; `env["goes_on"]`: the first line is not it."""
     if startLine == 0 and state.env.get("goes_on"):
         return False
@@ -45,7 +45,7 @@ def underlined_heading(state: StateBlock, startLine: int, endLine: int, silent: 
     return False
 
 
-def definition(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:  # noqa: N803, FBT001
+def bounded_definition(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:  # noqa: N803, FBT001
     """The definition of a link on one line, or on lines that are no longer than half a piece together."""
     start = state.bMarks[startLine] + state.tShift[startLine]
     if not state.src.startswith("[", start):

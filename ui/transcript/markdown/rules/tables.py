@@ -26,7 +26,7 @@ def table(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool
         return False
     if state.sCount[startLine + 1] < state.blkIndent or any(map(state.is_code_block, (startLine, startLine + 1))):
         return False
-    head = _head(_line(state, startLine), _line(state, startLine + 1))
+    head = _parse_head(_table_line(state, startLine), _table_line(state, startLine + 1))
     if silent or not head:
         return bool(head)
     aligns, names = head
@@ -35,13 +35,13 @@ def table(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool
     token = state.push("table", "table", 0)
     line = startLine + 2
     parent, state.parentType = state.parentType, "table"
-    while line < endLine and not _ends(state, line, endLine):
-        text = mdTrim(_line(state, line))
-        parts = _split(text)
+    while line < endLine and not _ends_table(state, line, endLine):
+        text = mdTrim(_table_line(state, line))
+        parts = _split_cells(text)
         lacking = missing[-1] + len(aligns) - len(parts)
         if not text or lacking > MAX_AUTOCOMPLETED_CELLS:
             break
-        cells.append(_cells(parts, len(aligns)))
+        cells.append(_fit_columns(parts, len(aligns)))
         missing.append(lacking)
         line += 1
     state.parentType = parent
@@ -50,37 +50,37 @@ def table(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool
     return True
 
 
-def _ends(state: StateBlock, line: int, last: int) -> bool:
+def _ends_table(state: StateBlock, line: int, last: int) -> bool:
     if state.sCount[line] < state.blkIndent or state.is_code_block(line):
         return True
     return any(rule(state, line, last, True) for rule in state.md.block.ruler.getRules("blockquote"))
 
 
-def _line(state: StateBlock, line: int) -> str:
+def _table_line(state: StateBlock, line: int) -> str:
     return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
 
 
 @lru_cache(maxsize=8)
-def _head(line: str, delimiter: str) -> tuple[list[str], tuple[str, ...]] | None:
+def _parse_head(line: str, delimiter: str) -> tuple[list[str], tuple[str, ...]] | None:
     """The aligns and the cells of a head, if these two lines are one; an open table asks for it at every row."""
     if "|" not in line or not _DELIMITER.fullmatch(delimiter):
         return None
     parts = [mdTrim(part) for part in delimiter.split("|")]
     # Only before the first bar and after the last one there may be nothing.
     parts = parts[not parts[0] : len(parts) - (not parts[-1])]
-    names = _split(mdTrim(line))
+    names = _split_cells(mdTrim(line))
     if not parts or len(names) != len(parts) or not all(map(_DELIMITER_CELL.fullmatch, parts)):
         return None
-    return [_align(part) for part in parts], _cells(names, len(parts))
+    return [_alignment(part) for part in parts], _fit_columns(names, len(parts))
 
 
-def _align(part: str) -> str:
+def _alignment(part: str) -> str:
     if part.endswith(":"):
         return "center" if part.startswith(":") else "right"
     return "left"
 
 
-def _split(text: str) -> list[str]:
+def _split_cells(text: str) -> list[str]:
     parts = escapedSplit(text) if "\\" in text else text.split("|")
     if parts and not parts[0]:
         del parts[0]
@@ -89,6 +89,6 @@ def _split(text: str) -> list[str]:
     return parts
 
 
-def _cells(parts: list[str], columns: int) -> tuple[str, ...]:
+def _fit_columns(parts: list[str], columns: int) -> tuple[str, ...]:
     parts = [mdTrim(part) for part in parts[:columns]]
     return (*parts, *[""] * (columns - len(parts)))

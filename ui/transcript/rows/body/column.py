@@ -5,17 +5,17 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import QRect
 
 from ui.transcript.blocks.block import Block
-from ui.transcript.blocks.indent import indent_of, is_turned
+from ui.transcript.blocks.indent import indent_width, is_right_to_left_block
 from ui.transcript.geometry import Heights
-from ui.transcript.look import Look
-from ui.transcript.rows.body.replacing import Replacement
+from ui.transcript.look import RenderStyle
+from ui.transcript.rows.body.replacing import BlockReplacement
 
 
-class Column:
+class BlockColumn:
     """y counts from the upper edge, x from the left one; `above`, `below`, `left` and `right` stay free."""
 
-    def __init__(self, look: Look) -> None:
-        self.look = look
+    def __init__(self, look: RenderStyle) -> None:
+        self.style = look
         self.blocks: list[Block] = []
         self.heights = Heights()
         self.width = 0
@@ -23,7 +23,7 @@ class Column:
         self.left = self.right = 0
         # The blocks that are laid out stand between these two indices.
         self._laid = 0, 0
-        self.replaced: Callable[[Replacement], None] | None = None
+        self.replaced: Callable[[BlockReplacement], None] | None = None
         """Hears when blocks that were read stand in the place of one that was not."""
 
     @property
@@ -31,15 +31,15 @@ class Column:
         """Of all blocks and the frame."""
         return self.above + self.heights.total + self.below
 
-    def place(self, width: int) -> None:
+    def set_width(self, width: int) -> None:
         """Take a width; exact heights become guesses when it is another one."""
         if width != self.width:
             self.width = width
             for block in self.blocks:
                 block.forget()
-                block.layouts = 0
+                block.layout_count = 0
 
-    def put(self, index: int, block: Block) -> None:
+    def set_block(self, index: int, block: Block) -> None:
         """Set the block at this index, which is at most one past the last."""
         if index == len(self.blocks):
             self.blocks.append(block)
@@ -47,14 +47,14 @@ class Column:
         else:
             self.blocks[index].forget()
             self.blocks[index] = block
-        self.guess(index)
+        self.estimate_block(index)
 
-    def guess(self, index: int) -> None:
+    def estimate_block(self, index: int) -> None:
         """About how high the block at this index is."""
-        self.heights[index] = self._guess(index, self.blocks[index])
+        self.heights[index] = self._estimate_block(index, self.blocks[index])
 
-    def _guess(self, index: int, block: Block) -> int:
-        return self.gap(index, block) + block.estimate(self.room(block), self.look)
+    def _estimate_block(self, index: int, block: Block) -> int:
+        return self.gap(index, block) + block.estimate(self.block_width(block), self.style)
 
     def replace(self, index: int, blocks: Sequence[Block]) -> None:
         """Set several blocks in the place of one."""
@@ -62,11 +62,11 @@ class Column:
             # The first block has no gap above it.
             self.heights[1] -= self.blocks[1].gap
         self.blocks[index : index + 1] = blocks
-        self.heights.replace(index, 1, [self._guess(at, block) for at, block in enumerate(blocks, index)])
+        self.heights.replace(index, 1, [self._estimate_block(at, block) for at, block in enumerate(blocks, index)])
         first, end = (each + len(blocks) - 1 if index < each else each for each in self._laid)
         self._laid = first, end
         if self.replaced:
-            self.replaced(Replacement(index, blocks))
+            self.replaced(BlockReplacement(index, blocks))
 
     def truncate(self, count: int) -> None:
         """Keep only the first blocks."""
@@ -76,13 +76,13 @@ class Column:
             self.heights.remove(count, len(self.blocks) - count)
             del self.blocks[count:]
 
-    def lay(self, index: int) -> bool:
+    def layout(self, index: int) -> bool:
         """Lay out a block that is not; answers whether its height changed."""
         block = self.blocks[index]
         before = self.heights[index]
         # Nothing that a block says of itself may move the others together.
-        self.heights[index] = self.gap(index, block) + max(0, block.lay(self.room(block), self.look))
-        block.layouts += 1
+        self.heights[index] = self.gap(index, block) + max(0, block.layout(self.block_width(block), self.style))
+        block.layout_count += 1
         first, end = self._laid
         self._laid = (min(first, index), max(end, index + 1)) if end > first else (index, index + 1)
         return before != self.heights[index]
@@ -98,7 +98,7 @@ class Column:
         first, end = self._laid
         for index, block in enumerate(self.blocks[first:end], first):
             # Between two places that were looked at there may be thousands of blocks.
-            if block.laid:
+            if block.is_laid_out:
                 # Not by its middle: of a block that is many screens high that may be far from what is seen of it.
                 block_top = self.block_top(index)
                 if block_top < bottom and block_top + self.heights[index] > top:
@@ -119,14 +119,14 @@ class Column:
         """Where a block itself stands."""
         block = self.blocks[index]
         gap = self.gap(index, block)
-        x = self.left + (0 if is_turned(block) else indent_of(block.inside, self.look))
+        x = self.left + (0 if is_right_to_left_block(block) else indent_width(block.containers, self.style))
         top = self.above + self.heights.top(index) + gap
-        return QRect(x, top, self.room(block), self.heights[index] - gap)
+        return QRect(x, top, self.block_width(block), self.heights[index] - gap)
 
     def gap(self, index: int, block: Block) -> int:
         """The space above a block; the first one has none."""
         return block.gap if index else 0
 
-    def room(self, block: Block) -> int:
+    def block_width(self, block: Block) -> int:
         """How wide a block may be."""
-        return max(40, self.width - self.left - self.right - indent_of(block.inside, self.look))
+        return max(40, self.width - self.left - self.right - indent_width(block.containers, self.style))

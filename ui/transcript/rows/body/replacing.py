@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ui.transcript.blocks.block import Block
-from ui.transcript.rows.body.joining import place_in
+from ui.transcript.rows.body.joining import locate_offset
 
 
 @dataclass(frozen=True, slots=True)
-class Replacement:
+class BlockReplacement:
     """At the index `at` stand `blocks` now, where one stood before; none, when it said nothing."""
 
     at: int
     blocks: Sequence[Block]
 
-    def moved(self, block: int, offset: int = 0) -> tuple[int, int]:
+    def map_position(self, block: int, offset: int = 0) -> tuple[int, int]:
         """Where a place of the row is now: a block and an offset in its text."""
         if block < self.at:
             return block, offset
@@ -22,10 +22,10 @@ class Replacement:
             return block + len(self.blocks) - 1, offset
         if not offset or not self.blocks:
             return block, 0
-        number, inside = place_in(self.blocks, offset)
+        number, inside = locate_offset(self.blocks, offset)
         return block + number, inside
 
-    def moved_key(self, key: str) -> str:
+    def map_key(self, key: str) -> str:
         """Where a control is now, by its key."""
         block, _, name = key.partition("/")
-        return f"{self.moved(int(block))[0]}/{name}" if name else key
+        return f"{self.map_position(int(block))[0]}/{name}" if name else key

@@ -4,61 +4,61 @@ from collections.abc import Callable, Generator, Iterator
 from time import perf_counter, thread_time
 
 from ui.transcript.blocks.block import Block
-from ui.transcript.markdown.sections import Cut, cut_up
-from ui.transcript.rows.body.making import Maker
-from ui.transcript.rows.body.unread import Place, UnreadBlock
+from ui.transcript.markdown.sections import Sections, split_in_steps
+from ui.transcript.rows.body.making import BlockFactory
+from ui.transcript.rows.body.unread import LazySection, ReplaceBlock
 
-_AT_ONCE = 0.010
+_FIRST_SLICE = 0.010
 """Seconds of the processor that a text is cut when it is first shown: an ordinary one is ready by then."""
 
-_LEAST = 0.0005
+_MIN_SLICE = 0.0005
 """Seconds of cutting between two looks at the screen."""
 
 
-class UncutBlock(UnreadBlock):
+class SplittingSection(LazySection):
     """Stands where the sections of its text will stand. Until then it is one of them, of which nothing was read."""
 
-    def __init__(self, text: str, maker: Maker, place: Place) -> None:
+    def __init__(self, text: str, maker: BlockFactory, place: ReplaceBlock) -> None:
         super().__init__(text, maker, place)
-        self._cutting = self._steps(cut_up(text))
-        self._cut: Cut | None = None
+        self._splitting = self._steps(split_in_steps(text))
+        self._split: Sections | None = None
 
-    def begin(self) -> None:
+    def start_splitting(self) -> None:
         """Cut as much as nobody sees."""
-        self._cut_on(thread_time, thread_time() + _AT_ONCE)
+        self._split_until(thread_time, thread_time() + _FIRST_SLICE)
 
     def read(self, until: float) -> None:
         """Cut on until the clock says so, and put the sections in its place when all is known."""
-        self._cut_on(perf_counter, max(until, perf_counter() + _LEAST))
+        self._split_until(perf_counter, max(until, perf_counter() + _MIN_SLICE))
 
-    def _cut_on(self, clock: Callable[[], float], until: float) -> None:
-        for _ in self._cutting:
+    def _split_until(self, clock: Callable[[], float], until: float) -> None:
+        for _ in self._splitting:
             if clock() > until:
                 return
-        self._place(self, self._sections())
+        self._replace(self, self._sections())
 
-    def _steps(self, cutting: Generator[None, None, Cut]) -> Iterator[None]:
-        self._cut = yield from cutting
-        self._maker.references = self._cut[1]
+    def _steps(self, cutting: Generator[None, None, Sections]) -> Iterator[None]:
+        self._split = yield from cutting
+        self._maker.references = self._split[1]
 
     def _sections(self) -> list[Block]:
         """Once it is cut."""
-        parts = self._cut[0] if self._cut else []
-        return [UnreadBlock(self._text[start:end], self._maker, self._place) for start, end in parts]
+        parts = self._split[0] if self._split else []
+        return [LazySection(self._text[start:end], self._maker, self._replace) for start, end in parts]
 
-    def in_steps(self) -> Iterator[Block | None]:
+    def iter_blocks(self) -> Iterator[Block | None]:
         """Of all sections."""
-        for _ in self._cutting:
+        for _ in self._splitting:
             yield None
         for section in self._sections():
-            if isinstance(section, UnreadBlock):
-                yield from section.in_steps()
+            if isinstance(section, LazySection):
+                yield from section.iter_blocks()
                 yield None
 
     def blocks(self) -> list[Block]:
         """Of all sections, at once."""
-        return [block for block in self.in_steps() if block]
+        return [block for block in self.iter_blocks() if block]
 
     def apart(self) -> list[Block]:
         """One like this."""
-        return [UncutBlock(self._text, self._maker, self._place)]
+        return [SplittingSection(self._text, self._maker, self._replace)]

@@ -5,38 +5,38 @@ from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from time import perf_counter
 
-from ui.transcript.blocks.block import Block, Brush
-from ui.transcript.look import Look
+from ui.transcript.blocks.block import Block, PaintContext
+from ui.transcript.look import RenderStyle
 from ui.transcript.markdown.leaves import Leaf
-from ui.transcript.markdown.parser import outline
+from ui.transcript.markdown.parser import parse_blocks
 from ui.transcript.markdown.sections import SECTION
 from ui.transcript.markdown.stream import MarkdownStream
-from ui.transcript.rows.body.joining import plain_of
-from ui.transcript.rows.body.making import Maker
-from ui.transcript.rows.body.shown import in_pieces
+from ui.transcript.rows.body.joining import joined_text
+from ui.transcript.rows.body.making import BlockFactory
+from ui.transcript.rows.body.shown import split_tables
 
-_STEP = 1000
+_READ_STEP = 1000
 """Characters that are read between two looks at the clock."""
 
-_SHORT = SECTION + SECTION // 2
+_SHORT_SECTION = SECTION + SECTION // 2
 """Characters of a section that is read as a whole: in steps it would take longer altogether."""
 
-_AT_ONCE, _IN_TIME = 14_000, 4_000
+_READ_AT_ONCE, _READ_IN_TIME = 14_000, 4_000
 """Characters of blocks that are made at once, and when somebody looks at the clock."""
 
-_SPOKEN = 20_000
+_MAX_SPOKEN = 20_000
 
-Place = Callable[[Block, list[Block]], None]
+ReplaceBlock = Callable[[Block, list[Block]], None]
 """Puts blocks in the place of one."""
 
 
-class UnreadBlock(Block):
+class LazySection(Block):
     """Stands where its text will be read. What was read of a very long one stands before it as blocks."""
 
-    def __init__(self, text: str, maker: Maker, place: Place) -> None:
+    def __init__(self, text: str, maker: BlockFactory, place: ReplaceBlock) -> None:
         self._text = text
         self._maker = maker
-        self._place = place
+        self._replace = place
         self._stream: MarkdownStream | None = None
         self._at = 0
         self._leaves: deque[Leaf] = deque()
@@ -47,26 +47,26 @@ class UnreadBlock(Block):
     def _is_read(self) -> bool:
         return self._at >= len(self._text)
 
-    def estimate(self, width: int, look: Look) -> int:
+    def estimate(self, width: int, look: RenderStyle) -> int:
         """As if what is left of it were ordinary text."""
         of_leaves = self._at / (self._made + len(self._leaves)) if self._leaves else 0
         size = len(self._text) - self._at + of_leaves * len(self._leaves)
         breaks = 0.7 * self._text.count("\n") * size / max(1, len(self._text))
         return int((size * look.advance / max(40, width) + breaks) * look.line)
 
-    def lay(self, width: int, look: Look) -> int:
+    def layout(self, width: int, look: RenderStyle) -> int:
         """It is never seen."""
         return self.estimate(width, look)
 
-    def paint(self, brush: Brush) -> None:
+    def paint(self, brush: PaintContext) -> None:
         """Nothing."""
 
     def read(self, until: float) -> None:
         """Put what is read until the clock says so before it, or in its place when that is all."""
         # Some open blocks are read again from their beginning at every step.
-        step, room = (_IN_TIME, _AT_ONCE) if until == inf else (_STEP, _IN_TIME)
+        step, room = (_READ_IN_TIME, _READ_AT_ONCE) if until == inf else (_READ_STEP, _READ_IN_TIME)
         while not self._is_read and len(self._leaves) < 2:
-            self._read_on(step)
+            self._read_step(step)
             step = step * 2 if until == inf else step
             if perf_counter() > until:
                 break
@@ -83,13 +83,13 @@ class UnreadBlock(Block):
         if self._leaves or not self._is_read:
             if not blocks:
                 return
-            self.joint = self._leaves[0].joint
+            self.separator = self._leaves[0].separator
             blocks.append(self)
-        self._place(self, blocks)
+        self._replace(self, blocks)
 
-    def _read_on(self, step: int) -> None:
-        if self._stream is None and len(self._text) <= _SHORT:
-            pieces, _ = outline(self._text, self._maker.references)
+    def _read_step(self, step: int) -> None:
+        if self._stream is None and len(self._text) <= _SHORT_SECTION:
+            pieces, _ = parse_blocks(self._text, self._maker.references)
             self._take(leaf for piece in pieces for leaf in piece.leaves)
             self._at = len(self._text)
             return
@@ -103,21 +103,21 @@ class UnreadBlock(Block):
         self._at = end
 
     def _take(self, leaves: Iterable[Leaf]) -> None:
-        self._leaves.extend(in_pieces(leaves))
+        self._leaves.extend(split_tables(leaves))
 
     def blocks(self) -> list[Block]:
         """What will stand in its place, for the sake of the text alone."""
         if not self._at:
-            pieces, _ = outline(self._text, self._maker.references)
-            leaves = list(in_pieces(leaf for piece in pieces for leaf in piece.leaves))
+            pieces, _ = parse_blocks(self._text, self._maker.references)
+            leaves = list(split_tables(leaf for piece in pieces for leaf in piece.leaves))
             return [self._maker.block(leaf) for leaf in leaves[self._made :]]
         while not self._is_read:
-            self._read_on(_AT_ONCE)
+            self._read_step(_READ_AT_ONCE)
         return [self._maker.block(leaf) for leaf in self._leaves]
 
-    def in_steps(self) -> Iterator[Block | None]:
+    def iter_blocks(self) -> Iterator[Block | None]:
         """The same, one by one; None in between, where reading took a while."""
-        if self._is_read or len(self._text) <= _SHORT:
+        if self._is_read or len(self._text) <= _SHORT_SECTION:
             yield from self.blocks()
             return
         made = self._made
@@ -133,30 +133,32 @@ class UnreadBlock(Block):
         """From the beginning: those of which blocks were made already are read for what follows them."""
         stream = MarkdownStream()
         stream.references = self._maker.references
-        for at in range(0, len(self._text), _STEP):
-            closed = stream.append(self._text[at : at + _STEP]).closed
+        for at in range(0, len(self._text), _READ_STEP):
+            closed = stream.append(self._text[at : at + _READ_STEP]).closed
             yield None
-            yield from in_pieces(closed)
-        yield from in_pieces(stream.finish().closed)
+            yield from split_tables(closed)
+        yield from split_tables(stream.finish().closed)
 
     def apart(self) -> list[Block]:
         """The same for somebody who reads it bit by bit: what happens to this one meanwhile is not seen."""
         if self._is_read:
             return self.blocks()
-        rest = UnreadBlock(self._text, self._maker, self._place)
-        rest.joint, rest.gap, rest._made = self.joint, self.gap, self._made
+        rest = LazySection(self._text, self._maker, self._replace)
+        rest.separator, rest.gap, rest._made = self.separator, self.gap, self._made
         return [rest]
 
-    def holds(self, words: str) -> bool:
+    def contains_text(self, words: str) -> bool:
         """Whether these stand in its text."""
         return words in self._text
 
     def plain(self) -> str:
         """Read for that."""
-        return plain_of(self.blocks())
+        return joined_text(self.blocks())
 
-    def spoken(self) -> str:
+    def spoken_text(self) -> str:
         """Its beginning."""
-        if len(self._text) <= _SPOKEN:
+        if len(self._text) <= _MAX_SPOKEN:
             return self.plain()
-        return plain_of(UnreadBlock(self._text[self._at : self._at + _SPOKEN], self._maker, self._place).blocks())
+        return joined_text(
+            LazySection(self._text[self._at : self._at + _MAX_SPOKEN], self._maker, self._replace).blocks()
+        )

@@ -6,21 +6,21 @@ from PySide6.QtCore import QCoreApplication
 
 from desktop_agent.conversation.items import CallState, ToolCallItem
 from desktop_agent.vocabulary.blocks import Outcome
-from ui.look.visible_text import with_hidden_shown
-from ui.transcript.blocks.head_block import Head
+from ui.look.visible_text import show_hidden
+from ui.transcript.blocks.head_block import Header
 
 _LONGEST_NAME = 200
-_ASKING = "ask_user"
+_ASK_TOOL = "ask_user"
 
-_SOON = 2
+_TIME_SHOWN_AFTER = 2
 """Seconds after which the time is shown."""
 
 
-def head_of(call: ToolCallItem, since: float | None, *, unfolded: bool) -> Head:
+def call_header(call: ToolCallItem, since: float | None, *, unfolded: bool) -> Header:
     """What stands in the first line; `since` is when it was first seen to run, on the monotonic clock."""
     if call.state is not CallState.ENDED:
-        word, icon, color = _running_states()[CallState.WAITING if asks_the_person(call) else call.state]
-        if since is not None and (passed := int(monotonic() - since)) >= _SOON:
+        word, icon, color = _running_states()[CallState.WAITING if is_waiting_for_answer(call) else call.state]
+        if since is not None and (passed := int(monotonic() - since)) >= _TIME_SHOWN_AFTER:
             word = QCoreApplication.translate("Transcript", "{0} · {1} s").format(word, passed)
     elif call.is_undone:
         # Not the sign of a button: beside it stands one.
@@ -29,7 +29,7 @@ def head_of(call: ToolCallItem, since: float | None, *, unfolded: bool) -> Head:
         word, icon, color = _outcomes()[call.outcome or Outcome.UNKNOWN]
         if call.seconds is not None and call.seconds >= 0.95:
             word = QCoreApplication.translate("Transcript", "{0} · {1} s").format(word, f"{call.seconds:.0f}")
-    return Head(
+    return Header(
         one_line(call.name) or QCoreApplication.translate("Transcript", "tool"),
         icon="tool",
         strong=True,
@@ -39,17 +39,17 @@ def head_of(call: ToolCallItem, since: float | None, *, unfolded: bool) -> Head:
         state_color=color,
         is_open=unfolded,
         control=QCoreApplication.translate("Transcript", "Show details"),
-        action=_action(call),
+        action=_undo_label(call),
         action_icon="undo" if call.can_be_undone else "redo",
     )
 
 
-def asks_the_person(call: ToolCallItem) -> bool:
+def is_waiting_for_answer(call: ToolCallItem) -> bool:
     """Whether all that it does now is to wait for an answer."""
-    return call.state is CallState.RUNNING and call.name == _ASKING
+    return call.state is CallState.RUNNING and call.name == _ASK_TOOL
 
 
-def _action(call: ToolCallItem) -> str:
+def _undo_label(call: ToolCallItem) -> str:
     if call.can_be_undone:
         return QCoreApplication.translate("Transcript", "Undo")
     return QCoreApplication.translate("Transcript", "Redo") if call.can_be_redone else ""
@@ -57,7 +57,7 @@ def _action(call: ToolCallItem) -> str:
 
 def one_line(name: str) -> str:
     """A name from a model: control characters seen, not obeyed."""
-    return " ".join(with_hidden_shown(name[:_LONGEST_NAME]).split())
+    return " ".join(show_hidden(name[:_LONGEST_NAME]).split())
 
 
 # Word, icon and colour: the state is told three ways, because colour alone tells nothing to many people.

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF
 
-from ui.look.written.order import LEFT_FIRST, in_written_order, mark_places
-from ui.transcript.blocks.block import Brush
-from ui.transcript.blocks.flow import Flow
+from ui.look.written.order import LEFT_TO_RIGHT_MARK, bidi_mark_positions, in_logical_order
+from ui.transcript.blocks.block import PaintContext
+from ui.transcript.blocks.flow import TextLayout
 from ui.transcript.blocks.text_block import SMALL, TextBlock
-from ui.transcript.look import Look
+from ui.transcript.look import RenderStyle
 from ui.transcript.markdown.inline import Line
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawn(Line):
+class _DrawnLine(Line):
     """A line with marks in it, which stand at these places of the drawn text."""
 
     marks: tuple[int, ...] = ()
@@ -29,21 +29,21 @@ class _Drawn(Line):
         return offset + bisect_right([mark - at for at, mark in enumerate(self.marks)], offset)
 
 
-class WrittenLine(TextBlock):
+class CallSummaryBlock(TextBlock):
     """A small muted line. Places are those of the text without marks."""
 
     def __init__(self, text: str) -> None:
         super().__init__(Line(text), SMALL, "muted")
 
-    def lay(self, width: int, look: Look) -> int:
+    def layout(self, width: int, look: RenderStyle) -> int:
         """Break into lines."""
         text = self.line().text
-        marks = mark_places(text)
+        marks = bidi_mark_positions(text)
         if not marks:
-            return super().lay(width, look)
+            return super().layout(width, look)
         font = self.font(look)
-        line = _Drawn(LEFT_FIRST + in_written_order(text), marks=(0, *(mark + 1 for mark in marks)))
-        self._flow, self._shown, self.laid = Flow(line, font, look, width, look.line_of(font)), None, True
+        line = _DrawnLine(LEFT_TO_RIGHT_MARK + in_logical_order(text), marks=(0, *(mark + 1 for mark in marks)))
+        self._flow, self._shown, self.is_laid_out = TextLayout(line, font, look, width, look.line_of(font)), None, True
         self.dirty_from, self.is_right_to_left = 0, False
         return self._flow.height
 
@@ -51,16 +51,16 @@ class WrittenLine(TextBlock):
         """What a part of the text covers, line by line."""
         if not self._flow:
             return []
-        first, last = self._drawn_places((start, min(end, self._end_in(self._flow))))
+        first, last = self._drawn_range((start, min(end, self._text_end(self._flow))))
         return self._flow.boxes(first, last - first)
 
-    def paint(self, brush: Brush) -> None:
+    def paint(self, brush: PaintContext) -> None:
         """The lines inside the clip."""
         if self._flow:
-            selection = brush.selection and self._drawn_places(brush.selection)
+            selection = brush.selection and self._drawn_range(brush.selection)
             clip = QRectF(brush.clip)
-            self._flow.draw(brush.painter, brush.look, QPointF(0, 0), self._color, selection, clip)
+            self._flow.draw(brush.painter, brush.style, QPointF(0, 0), self._color, selection, clip)
 
-    def _drawn_places(self, span: tuple[int, int]) -> tuple[int, int]:
+    def _drawn_range(self, span: tuple[int, int]) -> tuple[int, int]:
         line = self._flow.line if self._flow else Line("")
         return line.from_plain(span[0]), line.from_plain(span[1])

@@ -4,38 +4,38 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from desktop_agent.conversation.items import Change
-from ui.transcript.row_changes import number_after
-from ui.transcript.rows.row import Selection
-from ui.transcript.surface.finding.texts import FOLDS, shows_all
-from ui.transcript.surface.screen import Screen
+from ui.transcript.row_changes import index_after
+from ui.transcript.rows.row import RowSelection
+from ui.transcript.surface.finding.texts import UNFOLDED_KEY, is_fully_unfolded
+from ui.transcript.surface.screen import RowViewport
 from ui.transcript.surface.scroller import Scroller
 
 
 @dataclass(frozen=True, slots=True)
-class _Opened:
+class _UnfoldedRow:
     index: int
     item_id: str
     chosen: bool | None
     """What the person had chosen before."""
 
 
-class Folds:
+class TemporaryUnfolding:
     """At most one row is open for finding at a time."""
 
-    def __init__(self, screen: Screen, scroller: Scroller) -> None:
+    def __init__(self, screen: RowViewport, scroller: Scroller) -> None:
         self._screen = screen
         self._scroller = scroller
-        self._opened: _Opened | None = None
+        self._opened: _UnfoldedRow | None = None
 
-    def open(self, index: int, places: Sequence[Selection], nth: int) -> None:
+    def unfold(self, index: int, places: Sequence[RowSelection], nth: int) -> None:
         """Unfold a row, if a match cannot be seen without that."""
         rows = self._screen.rows
         row = rows.row(index)
-        if shows_all(row) or nth >= len(places):
+        if is_fully_unfolded(row) or nth >= len(places):
             return
-        made = rows.stage.choices.made
-        self._opened = _Opened(index, row.item.id, made.get((row.item.id, FOLDS)))
-        rows.stage.choices.set(row.item.id, FOLDS, value=True)
+        made = rows.render_context.choices.made
+        self._opened = _UnfoldedRow(index, row.item.id, made.get((row.item.id, UNFOLDED_KEY)))
+        rows.render_context.choices.set(row.item.id, UNFOLDED_KEY, value=True)
         self._show(index)
 
     def fold_others(self, index: int | None) -> None:
@@ -44,8 +44,8 @@ class Folds:
         if opened is None or opened.index == index:
             return
         self._opened = None
-        key = (opened.item_id, FOLDS)
-        made = rows.stage.choices.made
+        key = (opened.item_id, UNFOLDED_KEY)
+        made = rows.render_context.choices.made
         if not made.get(key):
             return
         del made[key]
@@ -57,15 +57,15 @@ class Folds:
     def apply(self, changes: Sequence[Change]) -> None:
         """Rows came, or went."""
         if self._opened:
-            index = number_after(self._opened.index, changes)
+            index = index_after(self._opened.index, changes)
             self._opened = None if index is None else replace(self._opened, index=index)
 
-    def keep(self) -> None:
+    def keep_open(self) -> None:
         """What is open stays open."""
         self._opened = None
 
     def _show(self, index: int) -> None:
         rows = self._screen.rows
-        if rows.known(index):
-            rows.updated(index, "state")
+        if rows.existing_row(index):
+            rows.update_row(index, "state")
             self._scroller.row_arrived(index)

@@ -4,20 +4,20 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import overload
 
-from ui.transcript.blocks.block import Span
-from ui.transcript.rows.row import Selection
-from ui.transcript.surface.finding.texts import Stretch
+from ui.transcript.blocks.block import TextRange
+from ui.transcript.rows.row import RowSelection
+from ui.transcript.surface.finding.texts import TextRun
 
 
-class FoundPlaces(Sequence[Selection]):
+class RowMatches(Sequence[RowSelection]):
     """In the order of the text."""
 
     def __init__(self) -> None:
-        self._parts: list[tuple[Stretch, list[Span]]] = []
+        self._parts: list[tuple[TextRun, list[TextRange]]] = []
         self._firsts: list[int] = []
         self._count = 0
 
-    def add(self, stretch: Stretch, spans: list[Span]) -> None:
+    def add(self, stretch: TextRun, spans: list[TextRange]) -> None:
         """More of them, further down."""
         if spans:
             self._parts.append((stretch, spans))
@@ -28,10 +28,10 @@ class FoundPlaces(Sequence[Selection]):
         return self._count
 
     @overload
-    def __getitem__(self, index: int) -> Selection: ...
+    def __getitem__(self, index: int) -> RowSelection: ...
     @overload
-    def __getitem__(self, index: slice) -> Sequence[Selection]: ...
-    def __getitem__(self, index: int | slice) -> Selection | Sequence[Selection]:
+    def __getitem__(self, index: slice) -> Sequence[RowSelection]: ...
+    def __getitem__(self, index: int | slice) -> RowSelection | Sequence[RowSelection]:
         if isinstance(index, slice):
             return [self[at] for at in range(*index.indices(self._count))]
         at = index + self._count if index < 0 else index

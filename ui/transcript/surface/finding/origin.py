@@ -2,53 +2,53 @@
 
 from bisect import bisect_left
 
-from ui.transcript.rows.body.replacing import Replacement
-from ui.transcript.rows.row import Selection
-from ui.transcript.surface.finding.reading import first_unread
-from ui.transcript.surface.finding.tally import Tally
-from ui.transcript.surface.places import boxes_in
-from ui.transcript.surface.screen import Screen
+from ui.transcript.rows.body.replacing import BlockReplacement
+from ui.transcript.rows.row import RowSelection
+from ui.transcript.surface.finding.reading import first_lazy_section
+from ui.transcript.surface.finding.tally import MatchCounts
+from ui.transcript.surface.places import text_boxes
+from ui.transcript.surface.screen import RowViewport
 
 
-class Origin:
+class SearchOrigin:
     """A row, a block of it and a y in that. While somebody goes on typing it is where they read when they began to."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: RowViewport) -> None:
         self._screen = screen
         self.row = 0
         self._block = 0
         self._y = 0
-        self._left_at: tuple[int, int] | None = None
+        self._scrolled_to: tuple[int, int] | None = None
         screen.on_replaced.append(self._on_replaced)
 
-    def note(self) -> None:
+    def set_here(self) -> None:
         """They look for something else: unless they scrolled, they still read where they did."""
-        here = self._here()
-        if here != self._left_at:
+        here = self._current_position()
+        if here != self._scrolled_to:
             self.row, y = here
             row = self._screen.rows.row(self.row) if len(self._screen.rows) else None
             self._block = row.block_at(y) if row and row.blocks else 0
             self._y = y - row.block_top(self._block) if row else 0
 
-    def _here(self) -> tuple[int, int]:
+    def _current_position(self) -> tuple[int, int]:
         # Not `top` alone: it also changes when what stands above becomes exact.
         rows = self._screen.rows
         row = rows.row_at(rows.top) if len(rows) else 0
         return row, rows.top - rows.row_top(row)
 
-    def left(self) -> None:
+    def on_scrolled_away(self) -> None:
         """They were taken elsewhere."""
-        self._left_at = self._here()
+        self._scrolled_to = self._current_position()
 
     def forget(self) -> None:
         """They read wherever they are now."""
-        self._left_at = None
+        self._scrolled_to = None
 
-    def _on_replaced(self, row: int, replacement: Replacement) -> None:
+    def _on_replaced(self, row: int, replacement: BlockReplacement) -> None:
         """Blocks that were read stand in the place of one that was not."""
         if row != self.row:
             return
-        block = replacement.moved(self._block)[0]
+        block = replacement.map_position(self._block)[0]
         if self._block == replacement.at:
             # What was read of it stands where it stood.
             read = self._screen.rows.row(row)
@@ -57,19 +57,19 @@ class Origin:
             self._y = y - read.block_top(block)
         self._block = block
 
-    def read_on(self) -> bool:
+    def read_step(self) -> bool:
         """Read its row one step further down to it; answers whether there was something to read."""
-        unread = self._unread()
+        unread = self._next_lazy_section()
         if unread is not None:
             self._screen.rows.row(self.row).read(unread, 0)
         return unread is not None
 
-    def _unread(self) -> int | None:
+    def _next_lazy_section(self) -> int | None:
         """Until it is read, the places of matches are not those of the blocks that stand there."""
-        unread = first_unread(self._screen.rows.row(self.row))
+        unread = first_lazy_section(self._screen.rows.row(self.row))
         return unread if unread is not None and unread <= self._block else None
 
-    def choose(self, tally: Tally, index: int) -> tuple[int, int] | None:
+    def choose_match(self, tally: MatchCounts, index: int) -> tuple[int, int] | None:
         """Of a row with matches the first one at or below the origin; of rows above it the nearest one.
 
         None in its own row as long as that is not read down to it.
@@ -81,21 +81,21 @@ class Origin:
         if index < self.row:
             nearest = self.row if tally[self.row] else index
             return nearest, tally[nearest] - 1
-        nth = self._first_below(tally) if self._unread() is None else None
+        nth = self._first_below(tally) if self._next_lazy_section() is None else None
         return None if nth is None else (index, nth)
 
-    def _first_below(self, tally: Tally) -> int | None:
-        row, places = self._screen.rows.row(self.row), tally.places(self.row)
+    def _first_below(self, tally: MatchCounts) -> int | None:
+        row, places = self._screen.rows.row(self.row), tally.matches_in_row(self.row)
         if not row.blocks:
             return 0
         here = min(self._block, len(row.blocks) - 1)
         y = row.block_top(here) + self._y
 
-        def is_below(place: Selection) -> bool:
+        def is_below(place: RowSelection) -> bool:
             block = place[0][0]
             if block != here:
                 return block > here
-            box = next(boxes_in(row, place), None)
+            box = next(text_boxes(row, place), None)
             return (box.bottom() if box else row.block_box(block).bottom()) > y
 
         # Of thousands only a few are asked where they are: further on in the text is further down.

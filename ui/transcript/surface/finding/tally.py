@@ -2,27 +2,27 @@
 
 from collections.abc import Iterable, Iterator
 
-from ui.transcript.blocks.block import Span
+from ui.transcript.blocks.block import TextRange
 from ui.transcript.geometry import Heights
-from ui.transcript.rows.row import Selection
-from ui.transcript.surface.finding.found_places import FoundPlaces
-from ui.transcript.surface.finding.needle import Needle
-from ui.transcript.surface.finding.reading import Texts, first_unread
-from ui.transcript.surface.finding.texts import Stretch, first_piece, raw_of
+from ui.transcript.rows.row import RowSelection
+from ui.transcript.surface.finding.found_places import RowMatches
+from ui.transcript.surface.finding.needle import Query
+from ui.transcript.surface.finding.reading import SearchableTexts, first_lazy_section
+from ui.transcript.surface.finding.texts import TextRun, first_piece_of, raw_text_of
 from ui.transcript.surface.row_list import RowList
 
 
-class Tally:
+class MatchCounts:
     """Of one needle in one list of rows. Places are those of rows that are unfolded and read to their end."""
 
-    def __init__(self, needle: Needle, rows: RowList, texts: Texts) -> None:
-        self.needle = needle
+    def __init__(self, needle: Query, rows: RowList, texts: SearchableTexts) -> None:
+        self.query = needle
         self._rows = rows
         self._texts = texts
         self._counts = Heights(len(rows) if needle else 0)
         self._final: dict[int, tuple[int, int]] = {}
-        self._listed: tuple[int, FoundPlaces] | None = None
-        self._counted: tuple[int, FoundPlaces] | None = None
+        self._listed: tuple[int, RowMatches] | None = None
+        self._counted: tuple[int, RowMatches] | None = None
 
     def __len__(self) -> int:
         return len(self._counts)
@@ -44,29 +44,31 @@ class Tally:
         index = self._counts.find(number)
         return index, number - self._counts.top(index)
 
-    def places(self, index: int) -> FoundPlaces:
+    def matches_in_row(self, index: int) -> RowMatches:
         """All matches of a row."""
         if self._listed is None or self._listed[0] != index:
-            self._listed = self._counted if self._counted and self._counted[0] == index else (index, self._list(index))
+            self._listed = (
+                self._counted if self._counted and self._counted[0] == index else (index, self._list_matches(index))
+            )
         return self._listed[1]
 
-    def _list(self, index: int) -> FoundPlaces:
-        found = FoundPlaces()
+    def _list_matches(self, index: int) -> RowMatches:
+        found = RowMatches()
         for stretch, spans in self._matches(index):
             if stretch:
                 found.add(stretch, spans)
         return found
 
-    def _matches(self, index: int, first: int = 0) -> Iterator[tuple[Stretch | None, list[Span]]]:
+    def _matches(self, index: int, first: int = 0) -> Iterator[tuple[TextRun | None, list[TextRange]]]:
         """Stretch by stretch, long ones in parts."""
-        for stretch in self._texts.of(index, first):
+        for stretch in self._texts.text_runs_of(index, first):
             if stretch is None:
                 yield None, []
             else:
-                for spans in self.needle.parts(stretch.text):
+                for spans in self.query.find_in_steps(stretch.text):
                     yield stretch, spans
 
-    def is_final(self, index: int, place: Selection) -> bool:
+    def is_final(self, index: int, place: RowSelection) -> bool:
         """Whether a match of a row stands where the row does not change any more."""
         return place[0][0] < self._final.get(index, (0, 0))[0]
 
@@ -90,10 +92,10 @@ class Tally:
                 yield from self._count(index)
 
     def _count(self, index: int) -> Iterator[int]:
-        raw = raw_of(self._rows.transcript[index])
+        raw = raw_text_of(self._rows.transcript[index])
         found, self._counted = 0, None
-        if raw is None or self.needle.may_be_in(raw):
-            for more in self._found_in(index):
+        if raw is None or self.query.may_match(raw):
+            for more in self._count_matches(index):
                 found = more
                 yield index
         if self._listed and self._listed[0] == index:
@@ -102,11 +104,11 @@ class Tally:
             self._counts[index] = found
             yield index
 
-    def _found_in(self, index: int) -> Iterator[int]:
+    def _count_matches(self, index: int) -> Iterator[int]:
         """How many there are so far. What is final of a row that grows is not looked at again."""
         first, found = self._final.get(index, (0, 0))
-        final, settled = self._final_of(index), found
-        places = FoundPlaces()
+        final, settled = self._final_block_count(index), found
+        places = RowMatches()
         for stretch, spans in self._matches(index, first):
             found += len(spans)
             if stretch and spans:
@@ -118,8 +120,8 @@ class Tally:
         self._counted = None if first else (index, places)
         yield found
 
-    def _final_of(self, index: int) -> int:
+    def _final_block_count(self, index: int) -> int:
         """How many blocks of a row on the screen will not change: whole paragraphs only."""
-        row = self._rows.known(index)
-        final = int(getattr(row, "closed", 0)) if row and row.is_open and first_unread(row) is None else 0
-        return first_piece(row, final) if row and final < len(row.blocks) else final
+        row = self._rows.existing_row(index)
+        final = int(getattr(row, "closed", 0)) if row and row.is_open and first_lazy_section(row) is None else 0
+        return first_piece_of(row, final) if row and final < len(row.blocks) else final

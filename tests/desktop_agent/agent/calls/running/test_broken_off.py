@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from desktop_agent.agent.calls import scope
-from desktop_agent.agent.calls.running.broken_off import STOPPED_RUNNING
+from desktop_agent.agent.calls.running.broken_off import STOPPED_WHILE_RUNNING
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.vocabulary.blocks import Outcome
 from desktop_agent.vocabulary.conduct.modes import ACCEPT_EDITS_MODE
@@ -47,7 +47,7 @@ async def test_the_last_word_counts_and_those_at_the_end_too() -> None:
             running.changed(CHANGES)
 
     words, outcome, changes = await words_of(work)
-    assert words == f"{STOPPED_RUNNING} The end of what it had written until then:\none\nHalf of it."
+    assert words == f"{STOPPED_WHILE_RUNNING} The end of what it had written until then:\none\nHalf of it."
     assert (outcome, changes) == (Outcome.CANCELLED, CHANGES)
 
 
@@ -59,7 +59,7 @@ async def test_what_is_no_text_is_not_heard(said: Any) -> None:
         await asyncio.Event().wait()
 
     words, _, changes = await words_of(work)
-    assert words == f"{STOPPED_RUNNING} It may have taken effect."
+    assert words == f"{STOPPED_WHILE_RUNNING} It may have taken effect."
     assert changes is None
 
 
@@ -77,15 +77,15 @@ async def test_one_that_only_reads_has_changed_nothing_and_one_that_hands_on_may
         await asyncio.Event().wait()
 
     words, _, _ = await words_of(work, reads=True)
-    assert words == f"{STOPPED_RUNNING} It only reads: nothing was changed."
+    assert words == f"{STOPPED_WHILE_RUNNING} It only reads: nothing was changed."
     hands_on = {"tool_class": ToolClass.READ_ONLY, "effects": frozenset({Effect.DELEGATE})}
     words, _, _ = await words_of(work, **hands_on)
-    assert words == f"{STOPPED_RUNNING} It may have taken effect."
+    assert words == f"{STOPPED_WHILE_RUNNING} It may have taken effect."
 
 
 @pytest.mark.parametrize("stop", [True, False])
 async def test_one_that_does_not_end_may_still_be_at_work(stop: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scope, "_GRACE", 0.05)
+    monkeypatch.setattr(scope, "_GRACE_SECONDS", 0.05)
     may_end = asyncio.Event()
 
     async def work(_: str, _running: RunningCall) -> None:

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from desktop_agent.providers.catalogue.catalogue import Catalogue
-from desktop_agent.providers.dialects.anthropic.request import Body, body_for
-from desktop_agent.providers.dialects.prefix import account_of
+from desktop_agent.providers.dialects.anthropic.request import RequestBody, build_body
+from desktop_agent.providers.dialects.prefix import account_digest
 from desktop_agent.providers.transport.json_text import dumps
 from desktop_agent.vocabulary.blocks import Block, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.vocabulary.messages import Message, Role
@@ -56,12 +56,12 @@ def asked(*messages: Message, model: str = "claude-opus-5", **more: Any) -> Mode
 
 
 def account(model: str = "claude-opus-5") -> str:
-    return account_of(ROOT, model)
+    return account_digest(ROOT, model)
 
 
-def made(request: ModelRequest, capabilities: Capabilities | None = None, **more: Any) -> Body:
+def made(request: ModelRequest, capabilities: Capabilities | None = None, **more: Any) -> RequestBody:
     found = capabilities or known(request.model)
-    return body_for(request, found, account(request.model), **more)
+    return build_body(request, found, account(request.model), **more)
 
 
 def body(request: ModelRequest, capabilities: Capabilities | None = None, **more: Any) -> Json:

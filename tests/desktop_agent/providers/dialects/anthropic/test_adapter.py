@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from desktop_agent.providers.catalogue.estimating import MARGIN
+from desktop_agent.providers.catalogue.estimating import ESTIMATE_MARGIN
 from desktop_agent.providers.dialects.anthropic import Anthropic
-from desktop_agent.providers.dialects.prefix import account_of
+from desktop_agent.providers.dialects.prefix import account_digest
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.vocabulary.errors import (
     CachingNotSupported,
@@ -104,7 +104,7 @@ async def test_where_an_answer_came_from_and_what_it_cost(http: HttpClient) -> N
         long = [event async for event in one.stream(asked(caching=PromptCaching(lifetime="long")))]
     started = events[0]
     assert isinstance(started, AnswerStarted)
-    assert (started.origin.provider, started.origin.account) == ("anthropic", account_of(root, MODEL))
+    assert (started.origin.provider, started.origin.account) == ("anthropic", account_digest(root, MODEL))
     assert (started.origin.request_id, len(started.origin.prefix)) == ("req_1", 32)
     assert len(started.adjustments) == 1
     costs = [event.usage.cost for event in (*events, *long) if isinstance(event, UsageUpdate)]
@@ -126,7 +126,7 @@ async def test_the_account_is_the_same_with_and_without_v1(http: HttpClient) -> 
 def history(*tail: Message, root: str) -> tuple[Message, ...]:
     mine = answer(thought(), "x").model_copy()
     assert mine.origin is not None
-    origin = mine.origin.model_copy(update={"account": account_of(root, MODEL)})
+    origin = mine.origin.model_copy(update={"account": account_digest(root, MODEL)})
     turns = (Message.user("a"), mine, Message.user("b"), answer(thought(), call()), results(result()))
     owned = [each.model_copy(update={"origin": origin}) if each.origin is not None else each for each in turns]
     return (*owned, *tail)
@@ -267,7 +267,7 @@ async def test_counting(http: HttpClient) -> None:
         with pytest.raises(InvalidRequest):
             await one.count_tokens(asked())
     assert (counts[0].tokens, counts[0].margin) == (42, 0.0)
-    assert [each.margin for each in counts[1:]] == [MARGIN, MARGIN]
+    assert [each.margin for each in counts[1:]] == [ESTIMATE_MARGIN, ESTIMATE_MARGIN]
     assert counts[1].tokens > 0
     assert server.requests[0].path == "/v1/messages/count_tokens"
     assert not {"max_tokens", "stream"} & server.requests[0].json.keys()
@@ -324,8 +324,13 @@ def test_what_it_says_about_itself() -> None:
     one = Anthropic(base_url="https://api.anthropic.com/v1", http=HttpClient(), catalogue=TABLE)
     assert one.dialect == "anthropic"
     limits = {model: one.picture_limits(model) for model in (MODEL, "claude-sonnet-4-5", "claude-opus-4-6", "m")}
-    assert [each.useful_edge for each in limits.values()] == [2576, 1568, 1568, 2576]
+    assert [each.downscale_edge for each in limits.values()] == [2576, 1568, 1568, 2576]
     assert [each.max_count for each in limits.values()] == [600, 100, 600, 600]
     first = limits[MODEL]
-    assert (first.max_bytes, first.max_edge, first.crowd, first.crowd_edge) == (7_864_320, 8000, 20, 2000)
-    assert (first.moving, first.web_addresses, len(first.media_types)) == (True, True, 4)
+    assert (first.max_bytes, first.max_edge, first.many_images, first.many_images_max_edge) == (
+        7_864_320,
+        8000,
+        20,
+        2000,
+    )
+    assert (first.accepts_animated, first.accepts_urls, len(first.media_types)) == (True, True, 4)

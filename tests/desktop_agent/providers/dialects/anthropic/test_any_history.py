@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from desktop_agent.providers.dialects.anthropic.messages import BEGIN, GO_ON, NO_RESULT
+from desktop_agent.providers.dialects.anthropic.messages import BEGIN_PROMPT, CONTINUE_PROMPT, NO_RESULT
 from desktop_agent.vocabulary.blocks import Block, Outcome, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.provider_events import Origin, StopReason
@@ -144,7 +144,7 @@ def test_what_is_sent_reads_back_as_what_was_said(drawn: tuple[str, tuple[Messag
             if isinstance(block, Text) and block.text.strip()
         ]
         found = [text for found_role, kind, text in written if (found_role, kind) == (wire_role, "text")]
-        assert [text for text in found if text not in (GO_ON, BEGIN)] == texts
+        assert [text for text in found if text not in (CONTINUE_PROMPT, BEGIN_PROMPT)] == texts
     calls = [block for each in given_messages for block in each.tool_uses if each.role is Role.ASSISTANT]
     ids = [name for _, kind, name in written if kind == "tool_use"]
     assert len(ids) == len(calls)
@@ -205,4 +205,4 @@ def test_thinking_is_own_or_nothing(drawn: tuple[str, tuple[Message, ...]]) -> N
 
 
 def test_words_for_what_is_missing_are_words() -> None:
-    assert all(each.strip() for each in (GO_ON, BEGIN, NO_RESULT))
+    assert all(each.strip() for each in (CONTINUE_PROMPT, BEGIN_PROMPT, NO_RESULT))

@@ -68,7 +68,7 @@ def events_of(*frames: Json, **more: Any) -> list[Any]:
     assert reader.done
     assert reader.end()
     assert not reader.end()
-    return builder.take()
+    return builder.take_events()
 
 
 def message_of(*frames: Json) -> Message:
@@ -282,7 +282,7 @@ def test_a_call_is_there_at_the_end_of_its_block() -> None:
     reader = reader_for(builder)
     for frame in SseDecoder().feed(wire(HEAD, *call(0, '{"a":', "1}"))):
         reader.read(frame)
-    assert builder.take() == [
+    assert builder.take_events() == [
         AnswerNamed("msg_1"),
         ToolArgsDelta("toolu_1", "f", ""),
         ToolArgsDelta("toolu_1", "f", '{"a":'),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.dialects.anthropic.listing import listing, model_of
+from desktop_agent.providers.dialects.anthropic.listing import fetch_models, parse_model
 from desktop_agent.vocabulary.errors import Overloaded, UnreadableAnswer
 from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
 
@@ -33,7 +33,7 @@ ENTRY: dict[str, Any] = {
 
 
 def test_everything_that_an_entry_tells() -> None:
-    assert model_of(ENTRY) == ModelInfo(
+    assert parse_model(ENTRY) == ModelInfo(
         id="claude-new",
         title="Claude New",
         retires=date(2027, 5, 1),
@@ -60,7 +60,7 @@ def test_everything_that_an_entry_tells() -> None:
     ],
 )
 def test_what_nobody_tells_is_unknown(entry: dict[str, Any]) -> None:
-    assert model_of(entry) == ModelInfo("m")
+    assert parse_model(entry) == ModelInfo("m")
 
 
 async def listed(*pages: Any) -> tuple[list[str], list[str]]:
@@ -70,7 +70,7 @@ async def listed(*pages: Any) -> tuple[list[str], list[str]]:
         queries.append(query)
         return json.dumps(pages[len(queries) - 1]).encode()
 
-    return [each.id for each in await listing(exchange)], queries
+    return [each.id for each in await fetch_models(exchange)], queries
 
 
 def page(*ids: str, more: Any = True, last: Any = ...) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.dialects.anthropic.messages import BEGIN, GO_ON, NO_RESULT
+from desktop_agent.providers.dialects.anthropic.messages import BEGIN_PROMPT, CONTINUE_PROMPT, NO_RESULT
 from desktop_agent.vocabulary.blocks import Image, Json, Outcome, ServerStep, Text, Thinking, ToolResult, Unknown
 from desktop_agent.vocabulary.errors import CapabilityMissing, ImageRefused, ImagesNotSupported, WrongUse
 from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSource
@@ -147,17 +147,17 @@ def test_blank_text_is_never_sent() -> None:
     given = (USER("hi"), USER(""), answer("\n\n", thought(), "x", " "), USER(" \n"), USER("go"))
     found = messages(*given)
     assert [kinds(each) for each in found] == [["text"], ["thinking", "text"], ["text"]]
-    assert messages(USER("")) == [{"role": "user", "content": text(BEGIN)}]
+    assert messages(USER("")) == [{"role": "user", "content": text(BEGIN_PROMPT)}]
 
 
 def test_a_history_that_begins_with_an_answer() -> None:
-    assert messages(answer("Hello."), HI)[0] == {"role": "user", "content": text(BEGIN)}
+    assert messages(answer("Hello."), HI)[0] == {"role": "user", "content": text(BEGIN_PROMPT)}
 
 
 def test_no_answer_is_begun_for_a_model() -> None:
     given = (HI, answer("Half an", state=MessageState.INTERRUPTED, stop_reason=StopReason.MAX_TOKENS))
     found = messages(*given)
-    assert found[-1] == {"role": "user", "content": text(GO_ON)}
+    assert found[-1] == {"role": "user", "content": text(CONTINUE_PROMPT)}
     assert len(said(asked(*given))) == 1
     # The next request has it in the same place, so that what the model read stays the same.
     assert messages(*given, answer("d more"), HI)[: len(found)] == found

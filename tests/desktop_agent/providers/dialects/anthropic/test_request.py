@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.dialects.anthropic.request import USUAL_MAX_TOKENS
+from desktop_agent.providers.dialects.anthropic.request import DEFAULT_MAX_TOKENS
 from desktop_agent.vocabulary.errors import CapabilityMissing, ToolCallingNotSupported
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.requests import Capabilities, JsonFormat, ReasoningBudget, ReasoningEffort, ToolChoice
@@ -17,7 +17,7 @@ SCHEMA = {"type": "object", "properties": {"a": {"type": "array", "items": {"typ
 def test_the_least_that_is_sent() -> None:
     assert plain(body(asked(model="m"))) == {
         "model": "m",
-        "max_tokens": USUAL_MAX_TOKENS,
+        "max_tokens": DEFAULT_MAX_TOKENS,
         "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}],
         "stream": True,
     }
@@ -112,14 +112,14 @@ def test_what_is_counted_and_what_is_kept() -> None:
         extra_options={"metadata": {"user_id": "u"}},
     )
     found = made(request)
-    counted = json.loads(json.dumps(found.counted))
+    counted = json.loads(json.dumps(found.count_fields))
     assert judge("/v1/messages/count_tokens", counted) == []
     assert not {"max_tokens", "stream", "stop_sequences", "metadata"} & counted.keys()
     assert {"model", "messages", "system", "tools"} <= counted.keys()
-    warm = json.loads(json.dumps(found.warming))
+    warm = json.loads(json.dumps(found.cache_warming_fields))
     assert judge("/v1/messages", warm) == []
     assert (warm["max_tokens"], "stream" in warm, "tool_choice" in warm) == (0, False, False)
     assert warm["output_config"] == {"effort": "low"}
     budget = made(asked(Message.user("hi"), model="claude-sonnet-4-5", reasoning=ReasoningBudget(tokens=2000)))
     assert "thinking" in budget.fields
-    assert "thinking" not in budget.warming
+    assert "thinking" not in budget.cache_warming_fields

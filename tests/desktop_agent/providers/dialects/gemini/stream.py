@@ -6,7 +6,7 @@ from typing import Any
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.providers.dialects.gemini.frames import FrameReader
-from desktop_agent.providers.dialects.prefix import account_of
+from desktop_agent.providers.dialects.prefix import account_digest
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.sse import SseDecoder
 from desktop_agent.vocabulary.blocks import ServerStep, Unknown
@@ -17,7 +17,7 @@ from tests.desktop_agent.providers.canon import counted_ids, fold_with
 
 MODEL = "gemini-3.8-flash"
 ROOT = "http://127.0.0.1:1/v1beta"
-ACCOUNT = account_of(ROOT, MODEL)
+ACCOUNT = account_digest(ROOT, MODEL)
 OWN = Origin(provider="gemini", account=ACCOUNT)
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 USAGE = {"promptTokenCount": 5, "candidatesTokenCount": 2, "totalTokenCount": 7}
@@ -51,11 +51,11 @@ def read(data: bytes) -> tuple[list[ProviderEvent], ProviderError | None]:
         reader.read(frame)
         if reader.failure is not None:
             builder.close_parts()
-            return builder.take(), reader.failure
+            return builder.take_events(), reader.failure
     assert reader.has_finished
     assert reader.end()
     assert not reader.end()
-    return builder.take(), None
+    return builder.take_events(), None
 
 
 def blocks(data: bytes) -> list[TextClosed | ServerStep | Unknown]:

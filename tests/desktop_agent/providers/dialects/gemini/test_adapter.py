@@ -13,7 +13,7 @@ from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.connect import make_provider
 from desktop_agent.providers.dialects.gemini import Gemini
-from desktop_agent.providers.dialects.prefix import account_of
+from desktop_agent.providers.dialects.prefix import account_digest
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.vocabulary.errors import (
     AuthenticationFailed,
@@ -28,7 +28,7 @@ from desktop_agent.vocabulary.errors import (
     Truncated,
     WrongUse,
 )
-from desktop_agent.vocabulary.images import WITHOUT_GIF
+from desktop_agent.vocabulary.images import MEDIA_TYPES_WITHOUT_GIF
 from desktop_agent.vocabulary.messages import Message, MessageState
 from desktop_agent.vocabulary.provider_events import AnswerStarted, ContentDelta, StopReason, UsageUpdate
 from desktop_agent.vocabulary.requests import ModelRequest, ProviderConfig, ReasoningDisabled, Timeouts
@@ -86,7 +86,7 @@ async def test_one_answer(http: HttpClient) -> None:
     assert (state.input_tokens, state.output_tokens, state.cached_tokens) == (10, 4, 6)
     assert (state.request_count, state.conversation_turns) == (2, 2)
     assert one.dialect == "gemini"
-    assert one.picture_limits(MODEL).media_types == WITHOUT_GIF
+    assert one.picture_limits(MODEL).media_types == MEDIA_TYPES_WITHOUT_GIF
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ async def test_the_start_says_whose_answer_it_is_and_what_was_changed(http: Http
         started = events[0]
         assert isinstance(started, AnswerStarted)
         assert started.origin.provider == "gemini"
-        assert started.origin.account == account_of(f"{server.root}/v1beta", MODEL)
+        assert started.origin.account == account_digest(f"{server.root}/v1beta", MODEL)
         assert len(started.adjustments) == 1
 
 

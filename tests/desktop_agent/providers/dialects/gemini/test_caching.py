@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.dialects.gemini import Gemini
-from desktop_agent.providers.dialects.gemini.caching import Caches
+from desktop_agent.providers.dialects.gemini.caching import PromptCaches
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.vocabulary.errors import (
     AuthenticationFailed,
@@ -221,7 +221,7 @@ async def test_refusals_of_the_server_come_through(http: HttpClient) -> None:
 async def test_the_end_waits_for_nobody(
     http: HttpClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("desktop_agent.providers.dialects.gemini.caching._FAREWELL", 0.05)
+    monkeypatch.setattr("desktop_agent.providers.dialects.gemini.caching._CLOSE_TIMEOUT", 0.05)
     caplog.set_level(logging.INFO)
     google = Google()
 
@@ -236,8 +236,8 @@ async def test_the_end_waits_for_nobody(
         await asyncio.wait_for(one.aclose(), PATIENCE)
     assert "did not delete" in caplog.text
     one._caches._kept.clear()
-    refusing = Caches(_refusing)
-    await refusing.keep(MODEL, {"contents": [], "systemInstruction": {}}, 0, 60)
+    refusing = PromptCaches(_refusing)
+    await refusing.create(MODEL, {"contents": [], "systemInstruction": {}}, 0, 60)
     await refusing.aclose()
     assert "not deleted (invalid_request)" in caplog.text
 

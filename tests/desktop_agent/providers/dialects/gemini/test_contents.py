@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.dialects.gemini.contents import NO_SIGNATURE, Contents, Reader, contents_for, question_at
+from desktop_agent.providers.dialects.gemini.contents import (
+    NO_SIGNATURE,
+    EncodedHistory,
+    Recipient,
+    encode_history,
+    last_question_index,
+)
 from desktop_agent.providers.dialects.results_of_calls import NO_RESULT
 from desktop_agent.providers.transport.json_text import dumps
 from desktop_agent.vocabulary.blocks import (
@@ -32,18 +38,18 @@ PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"0" * 40).decode()
 GIF = base64.b64encode(b"GIF89a" + b"0" * 40).decode()
 PICTURE = Image(source=Base64Source(media_type="image/png", data=PNG))
 INLINE = {"inlineData": {"mimeType": "image/png", "data": PNG}}
-STRICT = Reader(MODEL, ACCOUNT, checks_signatures=True)
-MILD = Reader(MODEL, ACCOUNT)
+STRICT = Recipient(MODEL, ACCOUNT, checks_signatures=True)
+MILD = Recipient(MODEL, ACCOUNT)
 ASKED = Message.user("hi")
 ELSEWHERE = Origin(provider="gemini", account="other")
 
 
-def write(*messages: Message, reader: Reader = MILD) -> list[dict[str, Any]]:
+def write(*messages: Message, reader: Recipient = MILD) -> list[dict[str, Any]]:
     return json.loads(dumps(whole(*messages, reader=reader).items))
 
 
-def whole(*messages: Message, reader: Reader = MILD) -> Contents:
-    return contents_for(messages, reader)
+def whole(*messages: Message, reader: Recipient = MILD) -> EncodedHistory:
+    return encode_history(messages, reader)
 
 
 def said(*blocks: Block, **more: Any) -> Message:
@@ -62,7 +68,7 @@ def results(*found: ToolResult) -> Message:
     return Message.tool_results(found)
 
 
-def parts_of(message: Message, reader: Reader = STRICT) -> list[dict[str, Any]]:
+def parts_of(message: Message, reader: Recipient = STRICT) -> list[dict[str, Any]]:
     """The answer's parts as they go back."""
     found = [each for each in write(ASKED, message, reader=reader) if each["role"] == "model"]
     return found[0]["parts"] if found else []
@@ -339,6 +345,6 @@ def test_where_the_question_stands() -> None:
     asked = {"role": "user", "parts": [{"text": "x"}]}
     model = {"role": "model", "parts": [{"text": "x"}]}
     response = {"role": "user", "parts": [{"functionResponse": {}}, {"text": "x"}]}
-    assert question_at([asked, model, asked, model, response]) == 2
-    assert question_at([model, response]) == 0
-    assert question_at([]) == 0
+    assert last_question_index([asked, model, asked, model, response]) == 2
+    assert last_question_index([model, response]) == 0
+    assert last_question_index([]) == 0

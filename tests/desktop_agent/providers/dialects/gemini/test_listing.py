@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.dialects.gemini.listing import listing
+from desktop_agent.providers.dialects.gemini.listing import fetch_models
 from desktop_agent.vocabulary.errors import AuthenticationFailed, ProviderError, UnreadableAnswer
 from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
 
@@ -37,7 +37,7 @@ async def test_all_pages_and_only_models_that_answer() -> None:
     fetch, asked = server(
         {"models": [FLASH, embedding], "nextPageToken": "p2"}, {"models": [FLASH, plain, {}, {"name": "models/"}, 3]}
     )
-    assert await listing(fetch) == (
+    assert await fetch_models(fetch) == (
         ModelInfo(
             "gemini-3.8-flash",
             "Gemini 3.8 Flash",
@@ -50,15 +50,15 @@ async def test_all_pages_and_only_models_that_answer() -> None:
 
 async def test_pages_that_never_end() -> None:
     fetch, asked = server({"models": [FLASH], "nextPageToken": "again"})
-    assert len(await listing(fetch)) == 1
+    assert len(await fetch_models(fetch)) == 1
     assert len(asked) == 2
     fresh, asked = server(*({"models": [], "nextPageToken": str(number)} for number in range(100)))
-    assert await listing(fresh) == ()
+    assert await fetch_models(fresh) == ()
     assert len(asked) == 20
 
 
 async def test_a_server_without_models() -> None:
-    assert await listing(server({})[0]) == ()
+    assert await fetch_models(server({})[0]) == ()
 
 
 @pytest.mark.parametrize(
@@ -72,4 +72,4 @@ async def test_a_server_without_models() -> None:
 )
 async def test_what_is_no_listing(page: Any, kind: type[ProviderError]) -> None:
     with pytest.raises(kind):
-        await listing(server(page)[0])
+        await fetch_models(server(page)[0])

@@ -7,14 +7,19 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from desktop_agent.providers.dialects.gemini.contents import NO_SIGNATURE, Reader, contents_for, question_at
+from desktop_agent.providers.dialects.gemini.contents import (
+    NO_SIGNATURE,
+    Recipient,
+    encode_history,
+    last_question_index,
+)
 from desktop_agent.providers.transport.json_text import dumps
 from desktop_agent.vocabulary.blocks import Block, Json, Outcome, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.provider_events import Origin
 from tests.desktop_agent.providers.dialects.gemini.stream import ACCOUNT, MODEL, OWN, answer, chunk, sse
 
-STRICT = Reader(MODEL, ACCOUNT, checks_signatures=True)
+STRICT = Recipient(MODEL, ACCOUNT, checks_signatures=True)
 FOREIGN = Origin(provider="openai", account="else")
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 SIGNATURES = st.from_regex(r"[A-Za-z0-9+/]{4,12}={0,2}", fullmatch=True)
@@ -80,7 +85,7 @@ def joined(parts: list[Any]) -> list[Any]:
 def test_what_came_goes_back_as_it_came(parts: list[dict[str, Any]], per_chunk: int) -> None:
     chunks = [chunk(*parts[at : at + per_chunk]) for at in range(0, len(parts), per_chunk)]
     message = answer(sse(*chunks, chunk(finish="STOP")))
-    items = contents_for((Message.user("hi"), message), Reader(MODEL, ACCOUNT)).items
+    items = encode_history((Message.user("hi"), message), Recipient(MODEL, ACCOUNT)).items
     written = [part for item in json.loads(dumps(items)) if item["role"] == "model" for part in item["parts"]]
     assert joined(read_back(written)) == joined(read_back(parts))
     signatures = [part["thoughtSignature"] for part in parts if "thoughtSignature" in part]
@@ -122,7 +127,7 @@ def histories(draw: st.DrawFn) -> tuple[Message, ...]:
 @settings(max_examples=200, deadline=None)
 @given(histories())
 def test_the_rules_of_the_api_hold(messages: tuple[Message, ...]) -> None:
-    found = contents_for(messages, STRICT)
+    found = encode_history(messages, STRICT)
     items = json.loads(dumps(found.items))
     assert all(item["parts"] for item in items)
     assert all(first["role"] != second["role"] for first, second in pairwise(items))
@@ -136,8 +141,8 @@ def test_the_rules_of_the_api_hold(messages: tuple[Message, ...]) -> None:
             assert all(len(each["response"].keys() & {"output", "error"}) == 1 for each in responses)
             # They come first in their content, before any words.
             assert [part for part in behind[: len(calls)] if "functionResponse" not in part] == []
-    for item in items[question_at(items) :]:
+    for item in items[last_question_index(items) :]:
         calls = [part for part in item["parts"] if "functionCall" in part]
         assert not calls or any("thoughtSignature" in part for part in calls)
     assert found.unsigned == (NO_SIGNATURE in dumps(items).decode())
-    assert contents_for(messages, STRICT) == found
+    assert encode_history(messages, STRICT) == found

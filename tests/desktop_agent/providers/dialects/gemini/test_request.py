@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.dialects.gemini.request import Body, bare, body_for
+from desktop_agent.providers.dialects.gemini.request import RequestBody, bare_model_name, build_body
 from desktop_agent.providers.transport.json_text import dumps
 from desktop_agent.vocabulary.blocks import Image, Text, ToolResult
 from desktop_agent.vocabulary.errors import (
@@ -46,8 +46,8 @@ def request(*messages: Message, model: str = MODEL, **more: Any) -> ModelRequest
     return ModelRequest(model, messages or (Message.user("hi"),), config=config, **more)
 
 
-def made(one: ModelRequest, known: Capabilities = Capabilities()) -> Body:  # noqa: B008
-    body = body_for(one, ACCOUNT, known)
+def made(one: ModelRequest, known: Capabilities = Capabilities()) -> RequestBody:  # noqa: B008
+    body = build_body(one, ACCOUNT, known)
     assert judge(f"/v1beta/models/{MODEL}:streamGenerateContent", json.loads(dumps(body.fields))) == []
     return body
 
@@ -201,4 +201,4 @@ def test_the_same_request_is_the_same_bytes() -> None:
 
 
 def test_names_with_and_without_their_folder() -> None:
-    assert bare("models/x") == bare("x") == "x"
+    assert bare_model_name("models/x") == bare_model_name("x") == "x"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from desktop_agent.providers.catalogue.catalogue import Catalogue
-from desktop_agent.providers.dialects.gemini.thinking import Ability, ability_of, thinking_for
+from desktop_agent.providers.dialects.gemini.thinking import ThinkingAbility, thinking_ability, thinking_setting
 from desktop_agent.vocabulary.requests import (
     Capabilities,
     ProviderConfig,
@@ -20,17 +20,17 @@ from desktop_agent.vocabulary.requests import (
 NOBODY = Capabilities()
 
 
-def config(wish: Reasoning | None, ability: Ability, *, show: bool = False) -> tuple[dict[str, Any], int]:
-    found = thinking_for(ProviderConfig(reasoning=wish, show_reasoning=show), "m", ability)
+def config(wish: Reasoning | None, ability: ThinkingAbility, *, show: bool = False) -> tuple[dict[str, Any], int]:
+    found = thinking_setting(ProviderConfig(reasoning=wish, show_reasoning=show), "m", ability)
     assert all(str(each).endswith(".") for each in found.adjustments)
     return found.config, len(found.adjustments)
 
 
-LEVELS = Ability("level", levels=("low", "high"))
-PRO = Ability("budget", budget=(128, 32_768))
-LITE = Ability("budget", budget=(512, 24_576), can_be_off=True)
+LEVELS = ThinkingAbility("level", levels=("low", "high"))
+PRO = ThinkingAbility("budget", budget=(128, 32_768))
+LITE = ThinkingAbility("budget", budget=(512, 24_576), can_be_off=True)
 
-CASES: list[tuple[Reasoning | None, Ability, dict[str, Any], int]] = [
+CASES: list[tuple[Reasoning | None, ThinkingAbility, dict[str, Any], int]] = [
     (None, LEVELS, {}, 0),
     (ReasoningAdaptive(), LEVELS, {}, 0),
     (ReasoningBetweenTools(), LEVELS, {}, 1),
@@ -41,7 +41,7 @@ CASES: list[tuple[Reasoning | None, Ability, dict[str, Any], int]] = [
     (ReasoningEffort(level="max"), LEVELS, {"thinkingLevel": "HIGH"}, 1),
     (ReasoningBudget(tokens=9000), LEVELS, {"thinkingLevel": "HIGH"}, 1),
     (ReasoningBudget(tokens=10), LEVELS, {"thinkingLevel": "LOW"}, 1),
-    (ReasoningEffort(level="xhigh"), Ability("level", levels=("high", "xhigh")), {"thinkingLevel": "XHIGH"}, 0),
+    (ReasoningEffort(level="xhigh"), ThinkingAbility("level", levels=("high", "xhigh")), {"thinkingLevel": "XHIGH"}, 0),
     (None, PRO, {}, 0),
     (ReasoningAdaptive(), PRO, {"thinkingBudget": -1}, 0),
     (ReasoningBetweenTools(), PRO, {}, 1),
@@ -53,14 +53,14 @@ CASES: list[tuple[Reasoning | None, Ability, dict[str, Any], int]] = [
     (ReasoningBudget(tokens=99_999), PRO, {"thinkingBudget": 32_768}, 1),
     (ReasoningEffort(level="medium"), PRO, {"thinkingBudget": 8192}, 1),
     (ReasoningEffort(level="max"), LITE, {"thinkingBudget": 24_576}, 1),
-    (None, Ability(), {}, 0),
-    (ReasoningDisabled(), Ability(), {}, 0),
-    (ReasoningEffort(), Ability(), {}, 1),
+    (None, ThinkingAbility(), {}, 0),
+    (ReasoningDisabled(), ThinkingAbility(), {}, 0),
+    (ReasoningEffort(), ThinkingAbility(), {}, 1),
 ]
 
 
 @pytest.mark.parametrize(("wish", "ability", "wanted", "told"), CASES)
-def test_a_wish(wish: Reasoning | None, ability: Ability, wanted: dict[str, Any], told: int) -> None:
+def test_a_wish(wish: Reasoning | None, ability: ThinkingAbility, wanted: dict[str, Any], told: int) -> None:
     assert config(wish, ability) == (wanted, told)
     shown, _ = config(wish, ability, show=True)
     is_off = ability.way == "none" or wanted.get("thinkingBudget") == 0
@@ -71,30 +71,32 @@ def test_a_wish(wish: Reasoning | None, ability: Ability, wanted: dict[str, Any]
 @pytest.mark.parametrize(
     ("model", "ability"),
     [
-        ("gemini-4-argon", Ability("level")),
-        ("gemini-3-flash-preview", Ability("level")),
-        ("gemini-10", Ability("level")),
-        ("gemini-flash-latest", Ability("level")),
+        ("gemini-4-argon", ThinkingAbility("level")),
+        ("gemini-3-flash-preview", ThinkingAbility("level")),
+        ("gemini-10", ThinkingAbility("level")),
+        ("gemini-flash-latest", ThinkingAbility("level")),
         ("gemini-2.5-pro-preview", PRO),
-        ("gemini-2.5-flash", Ability("budget", can_be_off=True)),
+        ("gemini-2.5-flash", ThinkingAbility("budget", can_be_off=True)),
         ("gemini-2.5-flash-lite", LITE),
-        ("gemini-2.0-flash", Ability()),
-        ("gemma-3-27b-it", Ability()),
-        ("tunedModels/mine", Ability()),
+        ("gemini-2.0-flash", ThinkingAbility()),
+        ("gemma-3-27b-it", ThinkingAbility()),
+        ("tunedModels/mine", ThinkingAbility()),
     ],
 )
-def test_by_name_where_nothing_is_known(model: str, ability: Ability) -> None:
-    assert ability_of(model, NOBODY) == ability
+def test_by_name_where_nothing_is_known(model: str, ability: ThinkingAbility) -> None:
+    assert thinking_ability(model, NOBODY) == ability
     assert ability.checks_signatures == (ability.way == "level")
 
 
 def test_what_is_known_goes_before_the_name() -> None:
-    assert ability_of("gemini-3-x", Capabilities(reasoning=False)) == Ability()
+    assert thinking_ability("gemini-3-x", Capabilities(reasoning=False)) == ThinkingAbility()
     by_budget = Capabilities(budget=(1, 9), reasoning_modes=frozenset({"budget"}))
-    assert ability_of("gemini-3-x", by_budget) == Ability("budget", budget=(1, 9))
+    assert thinking_ability("gemini-3-x", by_budget) == ThinkingAbility("budget", budget=(1, 9))
     by_level = Capabilities(efforts=("low",), reasoning_modes=frozenset({"effort", "disabled"}))
-    assert ability_of("gemini-2.5-pro", by_level) == Ability("level", levels=("low",), budget=(128, 32_768))
-    assert ability_of("mine", Capabilities(reasoning_modes=frozenset({"effort"}))).way == "level"
+    assert thinking_ability("gemini-2.5-pro", by_level) == ThinkingAbility(
+        "level", levels=("low",), budget=(128, 32_768)
+    )
+    assert thinking_ability("mine", Capabilities(reasoning_modes=frozenset({"effort"}))).way == "level"
 
 
 async def test_the_shipped_table_is_understood() -> None:
@@ -110,7 +112,7 @@ async def test_the_shipped_table_is_understood() -> None:
     for model, wanted in ways.items():
         known = table.find("gemini", model)
         assert known is not None
-        ability = ability_of(model, known.capabilities)
+        ability = thinking_ability(model, known.capabilities)
         assert (ability.way, ability.can_be_off) == wanted
         if ability.way == "budget":
-            assert ability.budget == ability_of(model, NOBODY).budget
+            assert ability.budget == thinking_ability(model, NOBODY).budget

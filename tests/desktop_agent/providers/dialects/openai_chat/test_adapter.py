@@ -8,7 +8,7 @@ import pytest
 from pydantic import SecretStr
 
 from desktop_agent.providers.dialects.openai_chat import OpenAIChat
-from desktop_agent.providers.dialects.prefix import account_of
+from desktop_agent.providers.dialects.prefix import account_digest
 from desktop_agent.providers.dialects.servers import FAMILIES
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.vocabulary.blocks import ToolUse
@@ -350,7 +350,7 @@ async def test_too_large_events_are_refused(http: HttpClient, monkeypatch: pytes
 async def test_a_server_that_holds_the_answer_open_after_its_end_is_not_waited_for(
     http: HttpClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("desktop_agent.providers.dialects.answering.ENDING_PATIENCE", 0.05)
+    monkeypatch.setattr("desktop_agent.providers.dialects.answering.END_TIMEOUT", 0.05)
     held = Reply(sse(chunk({"content": "hi"}), chunk({}, "stop"), done=False), hold=asyncio.Event())
     async with Loopback(held) as server:
         async with asyncio.timeout(PATIENCE):
@@ -362,7 +362,7 @@ async def test_what_had_to_be_asked_differently_is_said_with_the_start(http: Htt
     async with Loopback(refused("Unsupported.", param="temperature"), Reply(HELLO)) as server:
         one = provider(server, http, quirks=FAMILIES["groq"])
         started = [await begun(one.stream(request)) for _ in range(2)]
-        account = account_of(server.url, "m")
+        account = account_digest(server.url, "m")
     assert [str(each) for each in started[0].adjustments] == [
         "This interface has no top_k, so it was left out.",
         "This server does not take temperature, so the question was asked without.",
@@ -386,8 +386,8 @@ async def test_a_format_that_is_refused_is_told_in_words(http: HttpClient) -> No
 @pytest.mark.parametrize("family", FAMILIES)
 async def test_pictures_by_family(family: str, http: HttpClient) -> None:
     limits = OpenAIChat(base_url="http://127.0.0.1:9/v1", http=http, quirks=FAMILIES[family]).picture_limits("m")
-    assert not limits.moving
-    assert ("image/gif" in limits.media_types) == limits.web_addresses == (family != "ollama")
+    assert not limits.accepts_animated
+    assert ("image/gif" in limits.media_types) == limits.accepts_urls == (family != "ollama")
     assert (limits.max_bytes, limits.max_count) == (
         (20_000_000, 500) if family in ("openai", "azure") else (None, None)
     )

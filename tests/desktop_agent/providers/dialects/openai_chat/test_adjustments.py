@@ -6,7 +6,7 @@ import pytest
 from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
 
 from desktop_agent.providers.dialects.openai_chat.messages import Recipient
-from desktop_agent.providers.dialects.openai_chat.request import Body, body_for
+from desktop_agent.providers.dialects.openai_chat.request import RequestBody, build_body
 from desktop_agent.providers.dialects.servers import FAMILIES
 from desktop_agent.vocabulary.blocks import Text, ToolUse
 from desktop_agent.vocabulary.messages import Message, Role
@@ -37,7 +37,7 @@ def effort(level: Any) -> ReasoningEffort:
 
 def body(
     family: str, model: str = "m", known: Capabilities | None = None, *without: str, tools: bool = False, **config: Any
-) -> Body:
+) -> RequestBody:
     choice = config.pop("tool_choice", ToolChoice())
     request = ModelRequest(
         model,
@@ -47,10 +47,10 @@ def body(
         config=ProviderConfig(**config),
         conversation_id="c",
     )
-    return body_for(request, Recipient(FAMILIES[family]), known or Capabilities(), frozenset(without))
+    return build_body(request, Recipient(FAMILIES[family]), known or Capabilities(), frozenset(without))
 
 
-def said(made: Body) -> list[str]:
+def said(made: RequestBody) -> list[str]:
     return [str(each) for each in made.adjustments]
 
 
@@ -192,7 +192,7 @@ class TestFormats:
             body("deepseek", response_format=JsonFormat(json_schema=SCHEMA)),
         ],
     )
-    def test_in_words_where_it_is_not_taken(self, made: Body) -> None:
+    def test_in_words_where_it_is_not_taken(self, made: RequestBody) -> None:
         assert made.fields.get("response_format") in (None, {"type": "json_object"})
         assert made.fields["messages"][0]["content"].startswith("S\n\nAnswer with a JSON object")
         assert '"properties":{"a":{"type":"string"}}' in made.fields["messages"][0]["content"]
@@ -258,5 +258,5 @@ def test_everything_sent_to_openai_is_of_its_own_shape(model: str, wish: Any) ->
             request = ModelRequest(
                 model, (Message.user("hi"), answer), tools=(TOOL,) if tools else (), config=config, conversation_id="c"
             )
-            fields = body_for(request, Recipient(FAMILIES["openai"]), Capabilities()).fields
+            fields = build_body(request, Recipient(FAMILIES["openai"]), Capabilities()).fields
             assert misfits(fields, CompletionCreateParamsStreaming) == []

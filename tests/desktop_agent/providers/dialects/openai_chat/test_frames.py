@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from desktop_agent.providers.dialects.openai_chat.frames import FrameReader
-from desktop_agent.providers.dialects.openai_chat.usage import usage_of
+from desktop_agent.providers.dialects.openai_chat.usage import parse_usage
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.sse import SseDecoder
 from desktop_agent.vocabulary.blocks import Citation, Unknown
@@ -412,7 +412,7 @@ def test_an_empty_answer_says_so() -> None:
     reader = FrameReader(builder, {})
     reader.read(("", chunk({"content": ""}, "stop")))
     reader.end()
-    (end,) = builder.take()
+    (end,) = builder.take_events()
     assert isinstance(end, MessageDelta)
     assert end.details == {"empty": True}
 
@@ -434,7 +434,7 @@ def test_an_empty_answer_says_so() -> None:
     ],
 )
 def test_usage(data: dict[str, Any], found: dict[str, Any]) -> None:
-    assert usage_of(data).model_dump(exclude_none=True) == found
+    assert parse_usage(data).model_dump(exclude_none=True) == found
 
 
 def events(*chunks: Any, provider: str = "openai-compat/mistral") -> list[Any]:
@@ -444,7 +444,7 @@ def events(*chunks: Any, provider: str = "openai-compat/mistral") -> list[Any]:
     for frame in decoder.feed(sse(*chunks)) + decoder.finish():
         reader.read(frame)
     reader.end()
-    return builder.take()
+    return builder.take_events()
 
 
 URL = {"url": "https://x.example", "title": "X", "content": "quoted", "start_index": 0, "end_index": 2}

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from desktop_agent.providers.dialects.openai_chat.messages import Recipient
-from desktop_agent.providers.dialects.openai_chat.request import body_for
+from desktop_agent.providers.dialects.openai_chat.request import build_body
 from desktop_agent.providers.dialects.servers import FAMILIES
 from desktop_agent.vocabulary.errors import CapabilityMissing, ToolCallingNotSupported
 from desktop_agent.vocabulary.messages import Message
@@ -25,7 +25,7 @@ OFF = ReasoningDisabled()
 def switched(family: str, model: str = "m", reasoning: Any = None, *, tools: bool = False) -> dict[str, Any]:
     config = ProviderConfig(reasoning=reasoning, temperature=0.5, stop_sequences=("x",))
     request = ModelRequest(model, (Message.user("hi"),), tools=(TOOL,) if tools else (), config=config)
-    found = body_for(request, Recipient(FAMILIES[family]), Capabilities()).fields
+    found = build_body(request, Recipient(FAMILIES[family]), Capabilities()).fields
     names = ("reasoning_effort", "reasoning", "thinking", "chat_template_kwargs", "temperature", "stop")
     return {name: found[name] for name in names if name in found}
 

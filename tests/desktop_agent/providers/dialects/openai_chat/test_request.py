@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.dialects.openai_chat.messages import GO_ON, Recipient
-from desktop_agent.providers.dialects.openai_chat.request import body_for
+from desktop_agent.providers.dialects.openai_chat.messages import CONTINUE_PROMPT, Recipient
+from desktop_agent.providers.dialects.openai_chat.request import build_body
 from desktop_agent.providers.dialects.results_of_calls import NO_RESULT
-from desktop_agent.providers.dialects.servers import FAMILIES, Quirks
+from desktop_agent.providers.dialects.servers import FAMILIES, ServerQuirks
 from desktop_agent.providers.transport.json_text import dumps
 from desktop_agent.vocabulary.blocks import Block, Image, Json, Outcome, Text, Thinking, ToolResult, ToolUse, Unknown
 from desktop_agent.vocabulary.errors import (
@@ -40,11 +40,11 @@ def request(*messages: Message, model: str = "m", **more: Any) -> ModelRequest:
     return ModelRequest(model, messages or (Message.user("hi"),), config=config, **more)
 
 
-def body(one: ModelRequest, quirks: Quirks = STRANGER, known: Capabilities = Capabilities()) -> dict[str, Any]:  # noqa: B008
-    return json.loads(dumps(body_for(one, Recipient(quirks), known).fields))
+def body(one: ModelRequest, quirks: ServerQuirks = STRANGER, known: Capabilities = Capabilities()) -> dict[str, Any]:  # noqa: B008
+    return json.loads(dumps(build_body(one, Recipient(quirks), known).fields))
 
 
-def messages(*given: Message, quirks: Quirks = STRANGER, **more: Any) -> list[dict[str, Any]]:
+def messages(*given: Message, quirks: ServerQuirks = STRANGER, **more: Any) -> list[dict[str, Any]]:
     return body(request(*given, **more), quirks)["messages"]
 
 
@@ -90,7 +90,7 @@ def test_sampling_only_when_set_and_extras_last() -> None:
 
 
 def test_what_the_person_wrote_is_never_dropped() -> None:
-    made = body_for(request(temperature=0.5, extra_options={"top_p": 1}), Recipient(STRANGER), Capabilities())
+    made = build_body(request(temperature=0.5, extra_options={"top_p": 1}), Recipient(STRANGER), Capabilities())
     assert made.droppable == {"temperature", "stream_options"}
 
 
@@ -208,7 +208,7 @@ def test_local_templates_want_question_and_answer_by_turns() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_an_answer_at_the_end_is_asked_to_go_on(family: str) -> None:
     found = messages(Message.user("go"), answer(Text(text="Half")), quirks=FAMILIES[family])
-    assert found[-2:] == [{"role": "assistant", "content": "Half"}, {"role": "user", "content": GO_ON}]
+    assert found[-2:] == [{"role": "assistant", "content": "Half"}, {"role": "user", "content": CONTINUE_PROMPT}]
     assert messages(Message.user("go"), answer(call()), quirks=FAMILIES[family])[-1]["role"] == "tool"
 
 
@@ -378,7 +378,7 @@ def test_only_the_same_account_gets_its_state_back(family: str, field: str) -> N
     def size(account: str) -> int:
         origin = Origin(provider=quirks.thinking_provider, account="mine")
         given = one.messages[0].model_copy(update={"origin": origin})
-        found = body_for(replace(one, messages=(given,)), Recipient(quirks, account), Capabilities()).fields
+        found = build_body(replace(one, messages=(given,)), Recipient(quirks, account), Capabilities()).fields
         return len(json.dumps(found))
 
     assert size("mine") > size("other")

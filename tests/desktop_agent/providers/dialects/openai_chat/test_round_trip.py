@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.providers.dialects.openai_chat.frames import FrameReader
-from desktop_agent.providers.dialects.openai_chat.messages import Recipient, messages_for
-from desktop_agent.providers.dialects.servers import FAMILIES, Quirks
+from desktop_agent.providers.dialects.openai_chat.messages import Recipient, encode_messages
+from desktop_agent.providers.dialects.servers import FAMILIES, ServerQuirks
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.sse import SseDecoder
 from desktop_agent.vocabulary.blocks import Text, ToolResult
@@ -55,7 +55,7 @@ def detail(turn: Wire) -> Wire:
     return {"type": "reasoning.text", "index": 0, "text": turn["thought"], "signature": "c2ln", "format": "x"}
 
 
-def answer(turn: Wire, quirks: Quirks, size: int) -> Message:
+def answer(turn: Wire, quirks: ServerQuirks, size: int) -> Message:
     """The answer, streamed in pieces of `size` letters and bytes, folded, stored and read again."""
 
     def cut(text: str) -> list[str]:
@@ -79,12 +79,12 @@ def answer(turn: Wire, quirks: Quirks, size: int) -> Message:
         for frame in decoder.feed(body[at : at + size]):
             reader.read(frame)
     reader.end()
-    for event in builder.take():
+    for event in builder.take_events():
         folded.feed(event, now())
     return Message.model_validate_json(folded.message(MessageState.COMPLETE, now()).model_dump_json())
 
 
-def expected(turn: Wire, quirks: Quirks) -> list[Wire]:
+def expected(turn: Wire, quirks: ServerQuirks) -> list[Wire]:
     said: Wire = {"role": "assistant", "content": turn["text"] or (None if quirks.null_content else "")}
     if turn["calls"]:
         said["tool_calls"] = turn["calls"]
@@ -115,6 +115,6 @@ def test_what_a_model_wrote_goes_back_as_it_was(family: str, conversation: list[
         ]
         history += [Message.user(turn["prompt"]), answer(turn, quirks, size)]
         history += [Message.tool_results(results)] if results else []
-    sent = messages_for(ModelRequest("m", (*history, Message.user("go on"))), Recipient(quirks))
+    sent = encode_messages(ModelRequest("m", (*history, Message.user("go on"))), Recipient(quirks))
     wanted = [message for turn in conversation for message in expected(turn, quirks)]
     assert sent == [*wanted, {"role": "user", "content": "go on"}]

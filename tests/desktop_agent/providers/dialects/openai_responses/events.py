@@ -73,23 +73,23 @@ class Folded:
     def __init__(self, data: bytes, size: int = 0) -> None:
         self.builder = PartBuilder(PROVIDER, call_id=counted_ids(), keeps_arguments=True)
         self.reader = FrameReader(self.builder, {})
-        self.live: list[list[ProviderEvent]] = []
+        self.client: list[list[ProviderEvent]] = []
         decoder = SseDecoder()
         frames = [frame for chunk in pieces(data, size) for frame in decoder.feed(chunk)] + decoder.finish()
         for frame in frames:
             self.reader.read(frame)
-            self.live.append(self.builder.take())
+            self.client.append(self.builder.take_events())
             if self.reader.done or self.reader.failure is not None:
                 break
         if self.reader.done:
             self.reader.end()
         else:
             self.builder.close_parts()
-        self.live.append(self.builder.take())
+        self.client.append(self.builder.take_events())
 
     @property
     def events(self) -> list[ProviderEvent]:
-        return [each for batch in self.live for each in batch]
+        return [each for batch in self.client for each in batch]
 
     def all(self, kind: type[Any]) -> list[Any]:
         return [each for each in self.events if isinstance(each, kind)]

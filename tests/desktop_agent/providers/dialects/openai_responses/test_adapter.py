@@ -12,7 +12,7 @@ from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.connect import make_provider
 from desktop_agent.providers.dialects.openai_responses import OpenAIResponses
-from desktop_agent.providers.dialects.prefix import account_of
+from desktop_agent.providers.dialects.prefix import account_digest
 from desktop_agent.providers.dialects.servers import FAMILIES, Family
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.vocabulary.blocks import Thinking, ToolUse
@@ -103,7 +103,7 @@ async def test_one_answer(http: HttpClient) -> None:
         made = provider(server, http)
         events = await events_of(made, simple_request())
         first = server.requests[0]
-        account = account_of(server.url, "m")
+        account = account_digest(server.url, "m")
     origin = started(events).origin
     assert (origin.provider, origin.request_id, origin.account) == ("openai-responses", "req_1", account)
     assert len(origin.prefix) == 32
@@ -311,10 +311,10 @@ async def test_prompts_cannot_be_cached_ahead(http: HttpClient) -> None:
 async def test_pictures(http: HttpClient) -> None:
     async with Loopback(Reply(HELLO)) as server:
         limits = provider(server, http, "openai").picture_limits("gpt-6-sol")
-        assert (limits.max_bytes, limits.max_count, limits.moving) == (20_000_000, 500, False)
+        assert (limits.max_bytes, limits.max_count, limits.accepts_animated) == (20_000_000, 500, False)
         assert "image/gif" in limits.media_types
         local = provider(server, http, "ollama").picture_limits("m")
-        assert (local.max_bytes, local.web_addresses) == (None, False)
+        assert (local.max_bytes, local.accepts_urls) == (None, False)
         assert "image/gif" not in local.media_types
 
 

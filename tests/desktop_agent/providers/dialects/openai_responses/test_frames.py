@@ -146,7 +146,7 @@ def test_items_are_shown_side_by_side_and_stand_in_their_order() -> None:
         done(0, **message("m1", "ab")),
         completed(message("m1", "ab"), message("m2", "xy")),
     )
-    texts = [[each.text for each in batch if isinstance(each, ContentDelta)] for batch in found.live]
+    texts = [[each.text for each in batch if isinstance(each, ContentDelta)] for batch in found.client]
     assert texts == [[], [], ["x"], ["a"], ["y"], [], ["b"], [], [], []]
     assert [(each.text, each.metadata["id"]) for each in stored(found).blocks] == [("ab", "m1"), ("xy", "m2")]
 
@@ -197,7 +197,7 @@ def test_ends_of_items_that_were_not_announced_under_one_number() -> None:
     found = folded(done(0, **first), done(0, **second), completed(first, second))
     assert said(found) == "One.Two."
     assert len(found.all(ContentDelta)) == len(found.all(TextClosed)) == 2
-    assert [len(batch) for batch in found.live][:2] == [2, 2]
+    assert [len(batch) for batch in found.client][:2] == [2, 2]
 
 
 @pytest.mark.parametrize("lost", ["end", "all", "item", "events"])

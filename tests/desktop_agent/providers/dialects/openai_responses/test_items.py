@@ -5,7 +5,12 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.dialects.openai_responses.items import Recipient, Written, input_for, instructions_for
+from desktop_agent.providers.dialects.openai_responses.items import (
+    EncodedHistory,
+    Recipient,
+    encode_input,
+    instructions_for,
+)
 from desktop_agent.providers.dialects.prefix import PrefixDigest
 from desktop_agent.providers.dialects.servers import FAMILIES, Family
 from desktop_agent.vocabulary.blocks import (
@@ -39,9 +44,9 @@ def written(
     binds: bool = True,
     header: list[Any] = HEADER,
     unreadable: frozenset[str] = frozenset(),
-) -> Written:
+) -> EncodedHistory:
     recipient = Recipient(FAMILIES[family], ACCOUNT, binds=binds, unreadable=unreadable)
-    return input_for(ModelRequest("m", messages), recipient, header)
+    return encode_input(ModelRequest("m", messages), recipient, header)
 
 
 def answer(*blocks: Any, prefix: str = "", account: str = ACCOUNT, **more: Any) -> Message:
@@ -62,7 +67,7 @@ def call(call_id: str = "call_1", **more: Any) -> ToolUse:
     return ToolUse(id=call_id, name="f", input={"a": 1}, provider=PROVIDER, metadata={"item": item, **more})
 
 
-def types(found: Written) -> list[str]:
+def types(found: EncodedHistory) -> list[str]:
     return [item["type"] for item in found.items]
 
 
@@ -110,14 +115,14 @@ def test_instructions_stand_where_they_were_given(family: Family, role: str) -> 
     )
     recipient = Recipient(FAMILIES[family], ACCOUNT)
     assert instructions_for(request, recipient) == "Be kind."
-    assert [item["role"] for item in input_for(request, recipient, []).items] == ["user", role, "user"]
+    assert [item["role"] for item in encode_input(request, recipient, []).items] == ["user", role, "user"]
 
 
 def test_local_models_get_all_instructions_at_the_top() -> None:
     request = ModelRequest("m", (ASKED, Message.system("Be brief.")), config=ProviderConfig(system_prompt="Be kind."))
     recipient = Recipient(FAMILIES["llamacpp"], ACCOUNT)
     assert instructions_for(request, recipient) == "Be kind.\n\nBe brief."
-    assert [item["role"] for item in input_for(request, recipient, []).items] == ["user"]
+    assert [item["role"] for item in encode_input(request, recipient, []).items] == ["user"]
     assert instructions_for(ModelRequest("m", (ASKED,)), recipient) is None
 
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.dialects.openai_responses.reasoning import Switching, switching
+from desktop_agent.providers.dialects.openai_responses.reasoning import ReasoningSetting, reasoning_setting
 from desktop_agent.providers.dialects.servers import FAMILIES, Family
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.requests import (
@@ -23,9 +23,9 @@ NOTHING = Capabilities()
 
 def switched(
     model: str, wish: Reasoning | None, family: Family = "openai", known: Capabilities = NOTHING, **config: Any
-) -> Switching:
+) -> ReasoningSetting:
     request = ModelRequest(model, (Message.user("hi"),), config=ProviderConfig(reasoning=wish, **config))
-    return switching(request, FAMILIES[family], known)
+    return reasoning_setting(request, FAMILIES[family], known)
 
 
 def effort(level: Any) -> ReasoningEffort:

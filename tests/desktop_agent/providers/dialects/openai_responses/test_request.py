@@ -5,9 +5,14 @@ from typing import Any
 import pytest
 
 from desktop_agent.providers.dialects.openai_responses.items import Recipient
-from desktop_agent.providers.dialects.openai_responses.request import Body, body_for, count_fields, refused_fields
+from desktop_agent.providers.dialects.openai_responses.request import (
+    RequestBody,
+    build_body,
+    count_fields,
+    refused_fields,
+)
 from desktop_agent.providers.dialects.servers import FAMILIES, Family
-from desktop_agent.providers.transport.failures import from_answer
+from desktop_agent.providers.transport.failures import error_from_status
 from desktop_agent.providers.transport.json_text import dumps
 from desktop_agent.vocabulary.blocks import Text, Thinking, ToolResult
 from desktop_agent.vocabulary.errors import ImagesNotSupported, ToolCallingNotSupported
@@ -36,15 +41,15 @@ def body(
     known: Capabilities = NOTHING,
     without: frozenset[str] = frozenset(),
     **more: Any,
-) -> Body:
+) -> RequestBody:
     config = ProviderConfig(**more.pop("config", {}))
     request = ModelRequest(**{"model": model, "messages": (ASKED,), "config": config, **more})
-    found = body_for(request, Recipient(FAMILIES[family], "acc"), known, without)
+    found = build_body(request, Recipient(FAMILIES[family], "acc"), known, without)
     assert judge("/v1/responses", found.fields) == []
     return found
 
 
-def said(found: Body) -> str:
+def said(found: RequestBody) -> str:
     return " ".join(map(str, found.adjustments))
 
 
@@ -250,12 +255,14 @@ REASONED = Message(
 def test_which_field_an_error_is_about(family: Family, error: dict[str, Any], named: set[str]) -> None:
     config = {"reasoning": ReasoningEffort(level="high"), "max_tokens": 5, "caching": PromptCaching(lifetime="long")}
     asked = body(family, config=config, messages=(ASKED, REASONED, ASKED))
-    answer = from_answer(400, {}, dumps({"error": {"type": "invalid_request_error", **error}}))
+    answer = error_from_status(400, {}, dumps({"error": {"type": "invalid_request_error", **error}}))
     assert refused_fields(answer, asked) == named
 
 
 def test_the_list_of_a_strict_server() -> None:
-    answer = from_answer(422, {}, dumps({"detail": [{"loc": ["body", "store"], "msg": "Extra inputs not permitted"}]}))
+    answer = error_from_status(
+        422, {}, dumps({"detail": [{"loc": ["body", "store"], "msg": "Extra inputs not permitted"}]})
+    )
     assert refused_fields(answer, body("vllm")) == {"store"}
 
 

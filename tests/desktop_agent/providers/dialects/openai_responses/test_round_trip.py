@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
-from desktop_agent.providers.dialects.openai_responses.items import Recipient, Written, input_for
+from desktop_agent.providers.dialects.openai_responses.items import EncodedHistory, Recipient, encode_input
 from desktop_agent.providers.dialects.servers import FAMILIES
 from desktop_agent.vocabulary.blocks import Outcome, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
 from desktop_agent.vocabulary.messages import Message, MessageState, Role, now
@@ -133,9 +133,9 @@ def answered(items: list[Item], *, streamed: bool) -> Message:
     return builder.message(MessageState.COMPLETE, now())
 
 
-def written(*messages: Message, binds: bool = True) -> Written:
+def written(*messages: Message, binds: bool = True) -> EncodedHistory:
     request = ModelRequest("model", messages)
-    return input_for(request, Recipient(FAMILIES["openai"], ACCOUNT, binds=binds), [])
+    return encode_input(request, Recipient(FAMILIES["openai"], ACCOUNT, binds=binds), [])
 
 
 @settings(max_examples=80, deadline=None)

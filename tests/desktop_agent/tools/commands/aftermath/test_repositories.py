@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.tools.commands.aftermath.git_settings import hook_folders, included, is_plain, settings_in
-from desktop_agent.tools.commands.aftermath.repositories import MOST, guarded, state_of
-from desktop_agent.tools.commands.confinement import Confinement, unconfined
+from desktop_agent.tools.commands.aftermath.git_settings import hook_folders, included_files, is_default, read_settings
+from desktop_agent.tools.commands.aftermath.repositories import MAX_REPOSITORIES, find_repositories, repository_state
+from desktop_agent.tools.commands.confinement import Sandbox, no_sandbox
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
@@ -39,7 +39,7 @@ def repository(folder: Path) -> Path:
 
 
 class Desk:
-    def __init__(self, workspace: Workspace, confinement: Confinement) -> None:
+    def __init__(self, workspace: Workspace, confinement: Sandbox) -> None:
         self.folder = workspace.folder
         self.holds = confinement.name == "bubblewrap"
         self._tool = run_command(workspace, confinement=lambda: confinement)
@@ -197,7 +197,7 @@ async def test_what_cannot_be_kept_from_coming_to_be_is_told(desk: Desk) -> None
 
 async def test_without_confinement_nothing_is_said_about_it(workspace: Workspace) -> None:
     repository(workspace.folder)
-    said = await Desk(workspace, unconfined("")).run("git init -q new; touch new/.git/hooks/x .git/hooks/y")
+    said = await Desk(workspace, no_sandbox("")).run("git init -q new; touch new/.git/hooks/x .git/hooks/y")
     assert said == "[exit code 0.]"
 
 
@@ -207,7 +207,7 @@ def test_settings_are_read_as_git_reads_them(tmp_path: Path) -> None:
         '[core]\n\tbare = false ; no\n\tHooksPath = "my hooks"\n[include] path = more\n'
         '[includeIf "gitdir:~/x"]\n\tpath=~/other\n# path = no\n[remote "o"]\n\turl = x\n\tfetch\n[a] b = c\\\nd\n?!\n'
     )
-    settings = settings_in(file)
+    settings = read_settings(file)
     assert settings == (
         ("core.bare", "false"),
         ("core.hookspath", "my hooks"),
@@ -219,9 +219,9 @@ def test_settings_are_read_as_git_reads_them(tmp_path: Path) -> None:
         ("a.?", "?!"),
     )
     assert list(hook_folders(settings, tmp_path)) == [tmp_path / "my hooks"]
-    assert list(included(settings, file)) == [tmp_path / "more", Path.home() / "other"]
-    assert not is_plain(settings)
-    assert settings_in(tmp_path / "nothing") == ()
+    assert list(included_files(settings, file)) == [tmp_path / "more", Path.home() / "other"]
+    assert not is_default(settings)
+    assert read_settings(tmp_path / "nothing") == ()
 
 
 def test_what_leads_nowhere_or_in_circles_is_passed_over(tmp_path: Path) -> None:
@@ -233,10 +233,10 @@ def test_what_leads_nowhere_or_in_circles_is_passed_over(tmp_path: Path) -> None
     (tmp_path / "e").mkdir()
     (tmp_path / "e/.git").symlink_to("/etc")
     (tmp_path / "f").symlink_to(tmp_path)
-    found = guarded([tmp_path / name / ".git" for name in "abcdefg"], tmp_path)
-    assert len(found.seen) == 1
+    found = find_repositories([tmp_path / name / ".git" for name in "abcdefg"], tmp_path)
+    assert len(found.repositories) == 1
     assert all(tmp_path in each.parents for each in (*found.files, *found.folders, *found.pinned))
-    assert state_of(found) == state_of(found)
+    assert repository_state(found) == repository_state(found)
 
 
 @pytest.mark.parametrize("value", ["~nobody-here/x", "a\0b", "x" * 5_000, "loop", "/", "", "..", "~"])
@@ -246,14 +246,14 @@ def test_settings_that_lead_anywhere_are_survived(tmp_path: Path, value: str) ->
     (tmp_path / ".git/config").write_text(f"[core]\nhooksPath = {value}\n[include]\npath = {value}\n")
     for name in ("commondir", "config.worktree"):
         (tmp_path / ".git" / name).write_text(f"{value}\n")
-    found = guarded([tmp_path / ".git"], tmp_path)
+    found = find_repositories([tmp_path / ".git"], tmp_path)
     assert (tmp_path / ".git/config") in found.files
-    assert state_of(found) == state_of(found)
+    assert repository_state(found) == repository_state(found)
 
 
 def test_there_is_a_bound_on_repositories(tmp_path: Path) -> None:
-    for number in range(MOST + 5):
+    for number in range(MAX_REPOSITORIES + 5):
         inside = tmp_path / str(number) / ".git"
         (inside / "objects").mkdir(parents=True)
         (inside / "HEAD").touch()
-    assert len(guarded(sorted(tmp_path.glob("*/.git")), tmp_path).seen) == MOST
+    assert len(find_repositories(sorted(tmp_path.glob("*/.git")), tmp_path).repositories) == MAX_REPOSITORIES

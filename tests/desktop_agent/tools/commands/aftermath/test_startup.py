@@ -8,11 +8,15 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.permissions.shell.git_checkout import is_checkout
-from desktop_agent.tools.commands.aftermath.startup import kept_from, startup_words, state_of_startup
-from desktop_agent.tools.commands.aftermath.survey import survey
-from desktop_agent.tools.commands.confinement import Confinement
+from desktop_agent.tools.commands.aftermath.startup import (
+    describe_startup_changes,
+    protected_startup_files,
+    startup_file_state,
+)
+from desktop_agent.tools.commands.aftermath.survey import survey_workspace
+from desktop_agent.tools.commands.confinement import Sandbox
 from desktop_agent.tools.commands.run_command import run_command
-from desktop_agent.tools.startup_files import Level, StartupFile, startup_file, table
+from desktop_agent.tools.startup_files import AskLevel, StartupFile, find_startup_file, startup_file_table
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
 from tests.desktop_agent.tools.commands.aftermath.test_repositories import git, repository
@@ -23,7 +27,7 @@ SAID = "It wrote what other programs run by themselves, outside of the confineme
 STARTUP = (".vscode/tasks.json", ".envrc", ".github/workflows/ci.yml", ".npmrc", ".husky/pre-commit", ".mcp.json")
 # Written without a word of the line that names the file.
 HIDDEN = "import sys, base64; exec(base64.b64decode(sys.argv[1]))"
-ENTRIES = [each for each in table() if each.level is Level.ALWAYS]
+ENTRIES = [each for each in startup_file_table() if each.level is AskLevel.ALWAYS]
 # What commands make in ordinary work, and what is looked at as git's.
 NOT_LOOKED_AT = (".git/", "git~1/", ".hg/", ".jj/", ".venv/", "venv/", "node_modules/", "pyvenv.cfg")
 
@@ -37,7 +41,7 @@ def append(path: str, text: str = "mine") -> str:
 
 
 class Desk:
-    def __init__(self, workspace: Workspace, confinement: Confinement) -> None:
+    def __init__(self, workspace: Workspace, confinement: Sandbox) -> None:
         self.folder = workspace.folder
         self.holds = confinement.name == "bubblewrap"
         self._tool = run_command(workspace, confinement=lambda: confinement, is_checkout=is_checkout)
@@ -65,7 +69,7 @@ async def test_what_is_there_is_kept_from_a_line_that_does_not_name_it(desk: Des
         assert "Read-only file system" in said
         assert "only where the line names that very file" in said
     else:
-        entry = startup_file(path)
+        entry = find_startup_file(path)
         assert entry is not None
         assert f"{SAID} {path} ({entry.program}, {entry.when})." in said
 
@@ -107,7 +111,7 @@ async def test_what_comes_to_be_is_told(desk: Desk, path: str) -> None:
         hidden(f"import os; os.makedirs({folder!r}, exist_ok=True); open({path!r}, 'w').write('mine')")
     )
     assert (desk.folder / path).read_text() == "mine"
-    entry = startup_file(path)
+    entry = find_startup_file(path)
     assert entry is not None
     assert f"{SAID} {path} ({entry.program}, {entry.when})." in said
 
@@ -183,18 +187,18 @@ def test_every_entry_is_kept_or_told(entry: StartupFile, tmp_path: Path) -> None
     paths = [each for each in examples(entry) if not each.startswith(NOT_LOOKED_AT)]
     for path in paths:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-    before = state_of_startup(tmp_path, survey(tmp_path))
+    before = startup_file_state(tmp_path, survey_workspace(tmp_path))
     for path in paths:
         (tmp_path / path).write_text("mine")
-    seen = survey(tmp_path)
-    kept = kept_from("make all", ".", tmp_path, seen)
-    words = startup_words(before, state_of_startup(tmp_path, seen), 100)
+    seen = survey_workspace(tmp_path)
+    kept = protected_startup_files("make all", ".", tmp_path, seen)
+    words = describe_startup_changes(before, startup_file_state(tmp_path, seen), 100)
     for path in paths:
         assert f"{path} ({entry.program}, {entry.when})" in words
         place = tmp_path / path
         assert entry.is_built or not {place, *place.parents}.isdisjoint(kept.read_only)
         assert not entry.is_built or place not in kept.read_only
-        assert place not in kept_from(f"cp a {path}", ".", tmp_path, seen).read_only or "$" in path
+        assert place not in protected_startup_files(f"cp a {path}", ".", tmp_path, seen).read_only or "$" in path
     assert all(os.path.lexists(each) for each in (*kept.read_only, *kept.pinned))
 
 
@@ -206,9 +210,11 @@ def test_what_a_link_to_a_folder_leads_to_is_kept_or_told(link: str, tmp_path: P
     (tmp_path / link).symlink_to(tmp_path / "conf")
     place = tmp_path / "conf" / name
     place.write_text("theirs")
-    seen = survey(tmp_path)
-    before = state_of_startup(tmp_path, seen)
-    kept = kept_from("make all", ".", tmp_path, seen).read_only
+    seen = survey_workspace(tmp_path)
+    before = startup_file_state(tmp_path, seen)
+    kept = protected_startup_files("make all", ".", tmp_path, seen).read_only
     assert ({place, place.parent}.isdisjoint(kept)) is link.startswith("sub/")
     place.write_text("mine")
-    assert f"{link}/{name} (" in startup_words(before, state_of_startup(tmp_path, survey(tmp_path)), 100)
+    assert f"{link}/{name} (" in describe_startup_changes(
+        before, startup_file_state(tmp_path, survey_workspace(tmp_path)), 100
+    )

@@ -9,7 +9,13 @@ import pytest
 from mcp_types import CallToolResult, ImageContent, ResourceLink, TextContent
 from PIL import Image as Pictures
 
-from desktop_agent.tools.mcp.offering.results import LONGEST_EDGE, MOST_PICTURES, MOST_TEXT, hidden_in, parts_of_result
+from desktop_agent.tools.mcp.offering.results import (
+    MAX_IMAGE_DATA,
+    MAX_IMAGE_EDGE,
+    MAX_TEXT,
+    convert_call_result,
+    redact_json,
+)
 from desktop_agent.vocabulary.blocks import Image, Json, Text
 from desktop_agent.vocabulary.errors import ToolFailed
 
@@ -26,16 +32,16 @@ def picture(kind: str = "PNG") -> str:
 
 async def test_a_picture_is_what_it_contains_whatever_its_label_says():
     content = [ImageContent(type="image", data=picture("JPEG"), mime_type="image/png")]
-    (part,) = await parts_of_result(CallToolResult(content=content))
+    (part,) = await convert_call_result(CallToolResult(content=content))
     assert isinstance(part, Image)
     assert part.source.media_type == "image/jpeg"
 
 
 async def test_pictures_that_are_too_large_together_are_left_out():
-    data = picture() + "A" * (MOST_PICTURES // 2 - 1000)
+    data = picture() + "A" * (MAX_IMAGE_DATA // 2 - 1000)
     data = data[: len(data) // 4 * 4].replace("=", "A")
     content = [ImageContent(type="image", data=data, mime_type="image/png")] * 3
-    kinds = [type(part) for part in await parts_of_result(CallToolResult(content=content))]
+    kinds = [type(part) for part in await convert_call_result(CallToolResult(content=content))]
     assert kinds == [Image, Image, Text]
 
 
@@ -51,17 +57,17 @@ async def test_pictures_that_are_too_large_together_are_left_out():
     ],
 )
 async def test_what_is_said_twice_is_given_once(content, structured, expected):
-    assert await parts_of_result(CallToolResult(content=content, structured_content=structured)) == expected
+    assert await convert_call_result(CallToolResult(content=content, structured_content=structured)) == expected
 
 
 async def test_a_link_is_named_and_a_failure_is_one():
     link = ResourceLink(type="resource_link", uri="file:///a.txt", name="a")
-    (part,) = await parts_of_result(CallToolResult(content=[link]))
+    (part,) = await convert_call_result(CallToolResult(content=[link]))
     assert part == Text(text="[resource: file:///a.txt “a”]")
     with pytest.raises(ToolFailed, match="no such thing"):
-        await parts_of_result(CallToolResult(content=[text("no such thing")], is_error=True))
+        await convert_call_result(CallToolResult(content=[text("no such thing")], is_error=True))
     with pytest.raises(ToolFailed):
-        await parts_of_result(CallToolResult(content=[], is_error=True))
+        await convert_call_result(CallToolResult(content=[], is_error=True))
 
 
 def png_that_says(width: int, height: int) -> str:
@@ -74,37 +80,37 @@ def png_that_says(width: int, height: int) -> str:
     ("data", "word"),
     [
         (png_that_says(1, 2**31 - 1), "2,147,483,647 pixels"),
-        (png_that_says(LONGEST_EDGE + 1, 1), "8,001"),
+        (png_that_says(MAX_IMAGE_EDGE + 1, 1), "8,001"),
         (base64.b64encode(b"\x89PNG\r\n\x1a\n").decode(), "damaged"),
         (base64.b64encode(b"\xff\xd8\xff\xe0").decode(), "damaged"),
     ],
 )
 async def test_a_picture_of_no_or_of_a_hostile_size_is_left_out(data, word):
     content = [ImageContent(type="image", data=data, mime_type="image/png")]
-    (part,) = await parts_of_result(CallToolResult(content=content))
+    (part,) = await convert_call_result(CallToolResult(content=content))
     assert isinstance(part, Text)
     assert part.text.startswith("[left out: ")
     assert word in part.text
-    content = [ImageContent(type="image", data=png_that_says(LONGEST_EDGE, 1), mime_type="image/png")]
-    assert isinstance((await parts_of_result(CallToolResult(content=content)))[0], Image)
+    content = [ImageContent(type="image", data=png_that_says(MAX_IMAGE_EDGE, 1), mime_type="image/png")]
+    assert isinstance((await convert_call_result(CallToolResult(content=content)))[0], Image)
 
 
 async def test_what_a_server_repeats_of_its_secrets_is_taken_out_wherever_it_stands():
     def hidden(words: str) -> str:
         return words.replace("s3cr3t", "•••")
 
-    long = "x" * (MOST_TEXT - 3) + "s3cr3t"
+    long = "x" * (MAX_TEXT - 3) + "s3cr3t"
     said = CallToolResult(content=[text("a s3cr3t"), text(long)], structured_content={"s3cr3t": [{"b": "s3cr3t"}, 4]})
-    first, second, third = await parts_of_result(said, hidden)
+    first, second, third = await convert_call_result(said, hidden)
     assert first == Text(text="a •••")
     assert "s3c" not in second.text
     assert third == Json(value={"•••": [{"b": "•••"}, 4]})
     with pytest.raises(ToolFailed, match="echo •••") as caught:
-        await parts_of_result(CallToolResult(content=[text("echo s3cr3t")], is_error=True), hidden)
+        await convert_call_result(CallToolResult(content=[text("echo s3cr3t")], is_error=True), hidden)
     assert "s3cr3t" not in str(caught.value)
 
 
 def test_no_name_is_lost_where_secrets_go():
     given = {"k-S3CRET": 1, "k-[hidden]": [{"S3CRET": 2, "[hidden]": 3}]}
     shown = {"k-[hidden]": 1, "k-[hidden]⟨1⟩": [{"[hidden]": 2, "[hidden]⟨1⟩": 3}]}
-    assert hidden_in(given, lambda text: text.replace("S3CRET", "[hidden]")) == shown
+    assert redact_json(given, lambda text: text.replace("S3CRET", "[hidden]")) == shown

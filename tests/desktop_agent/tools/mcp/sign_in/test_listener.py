@@ -2,12 +2,12 @@
 
 import asyncio
 
-from desktop_agent.tools.mcp.sign_in.listener import listening
+from desktop_agent.tools.mcp.sign_in.listener import listen_for_callback
 from tests.desktop_agent.tools.mcp.stage import until
 
 
 async def test_who_only_holds_connections_open_keeps_the_answer_from_none():
-    async with listening() as listener:
+    async with listen_for_callback() as listener:
         listener.expect("state")
         port = int(listener.address.split(":")[2].split("/")[0])
         idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(30)]

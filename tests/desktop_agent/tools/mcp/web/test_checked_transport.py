@@ -5,9 +5,9 @@ import pytest
 
 from desktop_agent.network.failures import PrivateHost
 from desktop_agent.tools.mcp.server_log import ServerLog
-from desktop_agent.tools.mcp.web.checked_transport import Refused
-from desktop_agent.tools.mcp.web.hosts import is_private, own_hosts
-from desktop_agent.tools.mcp.web.streams import LARGEST_METADATA, Place, new_client
+from desktop_agent.tools.mcp.web.checked_transport import RedirectRefused
+from desktop_agent.tools.mcp.web.hosts import allowed_private_hosts, is_private_host
+from desktop_agent.tools.mcp.web.streams import MAX_METADATA_BYTES, HttpTarget, make_http_client
 from tests.desktop_agent.tools.mcp.sign_in.site import ENDLESS, site
 
 
@@ -22,16 +22,16 @@ def resolver(*answers: list[str]):
 
 async def test_a_public_name_leads_to_no_private_address():
     async with site() as there:
-        place = Place(f"http://tools.example:{there.port}/mcp", resolve=resolver(["127.0.0.1"]))
-        async with await new_client(place, ServerLog()) as client:
+        place = HttpTarget(f"http://tools.example:{there.port}/mcp", resolve=resolver(["127.0.0.1"]))
+        async with await make_http_client(place, ServerLog()) as client:
             with pytest.raises(PrivateHost, match=r"127\.0\.0\.1"):
                 await client.get(place.url)
         assert there.asked == []
 
 
 async def test_one_private_address_among_public_ones_is_enough():
-    place = Place("http://tools.example:9/mcp", resolve=resolver(["8.8.8.8", "10.0.0.1"]))
-    async with await new_client(place, ServerLog()) as client:
+    place = HttpTarget("http://tools.example:9/mcp", resolve=resolver(["8.8.8.8", "10.0.0.1"]))
+    async with await make_http_client(place, ServerLog()) as client:
         with pytest.raises(PrivateHost, match=r"10\.0\.0\.1"):
             await client.get(place.url)
 
@@ -40,11 +40,11 @@ async def test_a_name_that_is_another_address_the_next_time_is_looked_at_again()
     async with site() as there:
         there.answers["/mcp"] = lambda _: (200, {"connection": "close"}, b"ok")
         url = f"http://localhost:{there.port}/mcp"
-        place = Place(url, own_hosts(url), resolve=resolver(["127.0.0.1"], ["127.0.0.1"]))
-        async with await new_client(place, ServerLog()) as client:
+        place = HttpTarget(url, allowed_private_hosts(url), resolve=resolver(["127.0.0.1"], ["127.0.0.1"]))
+        async with await make_http_client(place, ServerLog()) as client:
             assert (await client.get(url)).text == "ok"
-        public = Place(f"http://tools.example:{there.port}/mcp", resolve=resolver(["192.0.2.1"], ["127.0.0.1"]))
-        async with await new_client(public, ServerLog()) as client:
+        public = HttpTarget(f"http://tools.example:{there.port}/mcp", resolve=resolver(["192.0.2.1"], ["127.0.0.1"]))
+        async with await make_http_client(public, ServerLog()) as client:
             for _ in range(2):
                 with pytest.raises(PrivateHost):
                     await client.get(public.url)
@@ -54,8 +54,8 @@ async def test_a_name_that_is_another_address_the_next_time_is_looked_at_again()
 async def test_what_the_person_entered_as_private_is_reached_and_that_alone():
     async with site() as there, site("127.0.0.2") as other:
         there.answers["/mcp"] = lambda _: (200, {}, b"ok")
-        place = Place(there.url, own_hosts(there.url), {"x-key": "k"}, roams=True)
-        async with await new_client(place, ServerLog()) as client:
+        place = HttpTarget(there.url, allowed_private_hosts(there.url), {"x-key": "k"}, allows_other_servers=True)
+        async with await make_http_client(place, ServerLog()) as client:
             assert (await client.get(there.url)).text == "ok"
             with pytest.raises(PrivateHost):
                 await client.get(other.url)
@@ -64,15 +64,15 @@ async def test_what_the_person_entered_as_private_is_reached_and_that_alone():
 
 
 async def test_nobody_else_is_asked_at_all_and_never_with_a_token():
-    place = Place("https://tools.example/mcp", resolve=resolver(["8.8.8.8"]))
-    async with await new_client(place, ServerLog()) as client:
-        with pytest.raises(Refused, match="leads to another one"):
+    place = HttpTarget("https://tools.example/mcp", resolve=resolver(["8.8.8.8"]))
+    async with await make_http_client(place, ServerLog()) as client:
+        with pytest.raises(RedirectRefused, match="leads to another one"):
             await client.get("https://other.example/")
-    roaming = Place("https://tools.example/mcp", roams=True, resolve=resolver(["127.0.0.1"]))
-    async with await new_client(roaming, ServerLog()) as client:
-        with pytest.raises(Refused, match="overheard"):
+    roaming = HttpTarget("https://tools.example/mcp", allows_other_servers=True, resolve=resolver(["127.0.0.1"]))
+    async with await make_http_client(roaming, ServerLog()) as client:
+        with pytest.raises(RedirectRefused, match="overheard"):
             await client.get("http://other.example/")
-        with pytest.raises(Refused, match="kept back"):
+        with pytest.raises(RedirectRefused, match="kept back"):
             await client.get("https://other.example/", headers={"Authorization": "bearer t"})
         with pytest.raises(PrivateHost):
             await client.get("https://other.example/")
@@ -86,12 +86,14 @@ async def test_a_proxy_is_asked_as_elsewhere_and_never_about_private_addresses(m
         monkeypatch.delenv("NO_PROXY", raising=False)
         there.answers["/mcp"] = lambda _: (200, {}, b"ok")
         url = "http://tools.example/mcp"
-        async with await new_client(Place(url, resolve=resolver(["127.0.0.1"])), ServerLog()) as client:
+        async with await make_http_client(HttpTarget(url, resolve=resolver(["127.0.0.1"])), ServerLog()) as client:
             assert (await client.post(url)).status_code == 401
         assert [each.headers["host"] for each in proxy.asked] == ["tools.example"]
-        async with await new_client(Place(there.url, own_hosts(there.url)), ServerLog()) as client:
+        async with await make_http_client(
+            HttpTarget(there.url, allowed_private_hosts(there.url)), ServerLog()
+        ) as client:
             assert (await client.get(there.url)).text == "ok"
-        async with await new_client(Place("http://10.0.0.1/mcp"), ServerLog()) as client:
+        async with await make_http_client(HttpTarget("http://10.0.0.1/mcp"), ServerLog()) as client:
             with pytest.raises(PrivateHost):
                 await client.get("http://10.0.0.1/mcp")
         assert len(proxy.asked) == 1
@@ -100,8 +102,10 @@ async def test_a_proxy_is_asked_as_elsewhere_and_never_about_private_addresses(m
 async def test_what_is_no_answer_to_a_call_is_small():
     async with site() as there:
         there.answers["/mcp"] = lambda _: (200, {"content-type": "text/event-stream"}, ENDLESS)
-        async with await new_client(Place(there.url, own_hosts(there.url)), ServerLog()) as client:
-            with pytest.raises(httpx2.ReadError, match=f"{LARGEST_METADATA:,}"):
+        async with await make_http_client(
+            HttpTarget(there.url, allowed_private_hosts(there.url)), ServerLog()
+        ) as client:
+            with pytest.raises(httpx2.ReadError, match=f"{MAX_METADATA_BYTES:,}"):
                 await client.get(there.url)
 
 
@@ -118,10 +122,10 @@ async def test_what_is_no_answer_to_a_call_is_small():
     ],
 )
 def test_only_a_private_host_that_was_entered_may_be_private(url, own):
-    assert own_hosts(url) == own
-    assert own_hosts(url, frozenset({"vpn.example"})) == ({*own, "vpn.example"} if own else frozenset())
+    assert allowed_private_hosts(url) == own
+    assert allowed_private_hosts(url, frozenset({"vpn.example"})) == ({*own, "vpn.example"} if own else frozenset())
 
 
 @pytest.mark.parametrize("host", ["2130706433", "0x7f.1", "::ffff:10.0.0.1", "169.254.169.254", "fe80::1%eth0", "a"])
 def test_private_in_all_forms(host):
-    assert is_private(host)
+    assert is_private_host(host)

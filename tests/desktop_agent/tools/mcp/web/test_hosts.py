@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from desktop_agent.tools.mcp.web.hosts import host_of, is_private, may_be_opened, own_hosts
+from desktop_agent.tools.mcp.web.hosts import allowed_private_hosts, host_of_url, is_private_host, may_open_url
 
 PARTS = [
     "http",
@@ -34,16 +34,16 @@ ADDRESSES = st.lists(st.sampled_from(PARTS) | st.text(max_size=3), max_size=8).m
 @example("https://localhost./")
 @example("https://a.example:99999999999/")
 def test_whatever_is_given_is_judged_and_nothing_private_is_opened(url):
-    host = host_of(url)
-    assert own_hosts(url) <= {host}
-    if may_be_opened(url, frozenset()):
+    host = host_of_url(url)
+    assert allowed_private_hosts(url) <= {host}
+    if may_open_url(url, frozenset()):
         assert urlsplit(url).scheme == "https"
-        assert not is_private(host)
+        assert not is_private_host(host)
         assert "@" not in urlsplit(url).netloc
 
 
 def test_what_the_settings_allow_is_not_open_to_every_public_server():
     allowed = frozenset({"wiki.corp.example", "10.0.0.7"})
-    assert own_hosts("https://public.example/mcp", allowed) == frozenset()
-    assert own_hosts("https://wiki.corp.example/mcp", allowed) == allowed
-    assert own_hosts("http://127.0.0.1:8000/mcp", allowed) == {*allowed, "127.0.0.1"}
+    assert allowed_private_hosts("https://public.example/mcp", allowed) == frozenset()
+    assert allowed_private_hosts("https://wiki.corp.example/mcp", allowed) == allowed
+    assert allowed_private_hosts("http://127.0.0.1:8000/mcp", allowed) == {*allowed, "127.0.0.1"}

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.tools.mcp.offering.tools import offer_of
-from desktop_agent.tools.mcp.server import LiveServer
+from desktop_agent.tools.mcp.offering.tools import load_tool_offer
+from desktop_agent.tools.mcp.server import McpClient
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.errors import ToolFailed
@@ -25,9 +25,9 @@ def failed(call: Any, code: int, message: str = "boom") -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": call, "error": {"code": code, "message": message}}
 
 
-async def words_of(live: LiveServer) -> str:
+async def words_of(live: McpClient) -> str:
     """Of its one tool."""
-    (tool,) = (await offer_of(live)).tools
+    (tool,) = (await load_tool_offer(live)).tools
     try:
         (part,) = await tool.run(tool.checked({}), RunningCall("call", lambda _: None))
     except ToolFailed as error:
@@ -90,6 +90,6 @@ async def test_a_redirect_to_another_place_is_followed_and_so_often_only():
         there.asked.clear()
         async with address(f"{there.root}/0", {"authorization": "Bearer t"}) as live:
             with pytest.raises(ToolFailed, match="could not be reached"):
-                await offer_of(live)
+                await load_tool_offer(live)
         asked = [each for each in there.asked if each.path.strip("/").isdecimal()]
         assert max(int(each.path[1:]) for each in asked) == 5

@@ -4,11 +4,11 @@ import pytest
 from mcp_types.methods import validate_server_result
 
 from desktop_agent.tools.mcp.wire.listings import (
-    LEFT_OUT,
-    LONGEST_NAME,
-    MOST_LISTED,
-    MOST_TOOLS,
-    with_bounded_lists,
+    MAX_LISTED,
+    MAX_TOOL_NAME_LENGTH,
+    MAX_TOOLS,
+    UNUSABLE_TOOLS_KEY,
+    bound_lists,
 )
 
 GOOD = {"name": "look", "description": "Looks.", "inputSchema": {"type": "object", "required": ["a"]}}
@@ -20,7 +20,7 @@ GOOD = {"name": "look", "description": "Looks.", "inputSchema": {"type": "object
         5,
         {"name": 5, "inputSchema": {"type": "object"}},
         {"name": " ", "inputSchema": {"type": "object"}},
-        {"name": "n" * (LONGEST_NAME + 1), "inputSchema": {"type": "object"}},
+        {"name": "n" * (MAX_TOOL_NAME_LENGTH + 1), "inputSchema": {"type": "object"}},
         {"name": "bad", "inputSchema": {"type": "string"}},
         {"name": "bad"},
         {"name": "bad", "inputSchema": {"type": "object", "properties": {"a": "x"}}},
@@ -30,10 +30,10 @@ GOOD = {"name": "look", "description": "Looks.", "inputSchema": {"type": "object
     ],
 )
 def test_one_bad_tool_leaves_the_others(bad):
-    read = with_bounded_lists({"tools": [bad, GOOD], "_meta": {LEFT_OUT: "forged", "other": 1}})
+    read = bound_lists({"tools": [bad, GOOD], "_meta": {UNUSABLE_TOOLS_KEY: "forged", "other": 1}})
     assert read["tools"] == [GOOD]
-    ((name, why),) = read["_meta"][LEFT_OUT]
-    assert len(name) <= LONGEST_NAME
+    ((name, why),) = read["_meta"][UNUSABLE_TOOLS_KEY]
+    assert len(name) <= MAX_TOOL_NAME_LENGTH
     assert why.endswith(".")
     validate_server_result("tools/list", "2025-11-25", read)
 
@@ -51,8 +51,8 @@ def test_one_bad_tool_leaves_the_others(bad):
     ],
 )
 def test_what_is_said_beside_is_left_away_where_it_is_of_no_use(odd):
-    read = with_bounded_lists({"tools": [{**GOOD, **odd}]})
-    assert read["_meta"][LEFT_OUT] == []
+    read = bound_lists({"tools": [{**GOOD, **odd}]})
+    assert read["_meta"][UNUSABLE_TOOLS_KEY] == []
     assert len(str(read)) < 500
     validate_server_result("tools/list", "2025-11-25", read)
 
@@ -65,13 +65,13 @@ def test_hints_are_kept_as_they_are():
         "idempotentHint": True,
         "openWorldHint": False,
     }
-    (tool,) = with_bounded_lists({"tools": [{**GOOD, "annotations": hints}]})["tools"]
+    (tool,) = bound_lists({"tools": [{**GOOD, "annotations": hints}]})["tools"]
     assert tool["annotations"] == hints
 
 
 def test_long_lists_are_cut_before_anybody_goes_through_them():
-    assert len(with_bounded_lists({"tools": [GOOD] * 100_000})["tools"]) == MOST_TOOLS + 1
+    assert len(bound_lists({"tools": [GOOD] * 100_000})["tools"]) == MAX_TOOLS + 1
     for name in ("resources", "resourceTemplates", "prompts"):
-        assert len(with_bounded_lists({name: [{}] * 100_000})[name]) == MOST_LISTED + 1
+        assert len(bound_lists({name: [{}] * 100_000})[name]) == MAX_LISTED + 1
     for other in ({}, [], "x", {"tools": {}}, {"resources": 5}):
-        assert with_bounded_lists(other) == other
+        assert bound_lists(other) == other

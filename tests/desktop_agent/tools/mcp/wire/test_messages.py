@@ -6,9 +6,15 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-from desktop_agent.tools.mcp.faults import was_lost
+from desktop_agent.tools.mcp.faults import is_connection_lost
 from desktop_agent.tools.mcp.wire import messages
-from desktop_agent.tools.mcp.wire.messages import LARGEST_LOGGED, MOST_VALUES, SERVER_FAILED, read, values_in
+from desktop_agent.tools.mcp.wire.messages import (
+    MAX_LOG_MESSAGE_BYTES,
+    MAX_VALUES,
+    SERVER_FAILED,
+    count_values,
+    parse_messages,
+)
 
 
 def answer(inside: str, call: str = "7") -> bytes:
@@ -16,12 +22,12 @@ def answer(inside: str, call: str = "7") -> bytes:
 
 
 def only(data: bytes):
-    (found,) = read(data).messages
+    (found,) = parse_messages(data).messages
     return found
 
 
 def test_what_can_be_read_comes_as_it_is():
-    found = read(answer('"\\u00e4"'))
+    found = parse_messages(answer('"\\u00e4"'))
     assert found.is_whole
     assert found.messages[0].result == {"x": "ä"}
 
@@ -40,16 +46,16 @@ def test_an_answer_of_too_many_values_fails_its_call_unread(inside, order, monke
 
 def test_signs_within_a_text_are_no_values():
     table = json.dumps('a,b,"c\\",[{' * 50_000)
-    assert values_in(answer(table)) < 10
-    assert read(answer(table)).is_whole
+    assert count_values(answer(table)) < 10
+    assert parse_messages(answer(table)).is_whole
 
 
 def test_counting_ends_where_there_is_enough(monkeypatch):
     looked = []
-    counted = messages._counted
-    monkeypatch.setattr(messages, "_counted", lambda *span: looked.append(span) or counted(*span))
-    values_in(b'["a",' * 1_000_000)
-    assert len(looked) < MOST_VALUES + 10
+    counted = messages._count_separators
+    monkeypatch.setattr(messages, "_count_separators", lambda *span: looked.append(span) or counted(*span))
+    count_values(b'["a",' * 1_000_000)
+    assert len(looked) < MAX_VALUES + 10
 
 
 @pytest.mark.parametrize(
@@ -89,8 +95,8 @@ def test_a_failure_of_the_server_is_not_taken_for_the_end_of_the_connection():
     assert isinstance(found, JSONRPCError)
     assert (found.id, found.error.message, found.error.data) == (7, "no", [1])
     assert found.error.code == SERVER_FAILED
-    assert not was_lost(MCPError(found.error.code, found.error.message))
-    assert was_lost(MCPError(CONNECTION_CLOSED, "Connection closed"))
+    assert not is_connection_lost(MCPError(found.error.code, found.error.message))
+    assert is_connection_lost(MCPError(CONNECTION_CLOSED, "Connection closed"))
 
 
 def test_a_request_that_is_too_much_is_answered_by_the_library_without_its_inside():
@@ -103,7 +109,7 @@ def test_a_request_that_is_too_much_is_answered_by_the_library_without_its_insid
 
 def test_a_large_message_for_the_log_is_a_word_about_it():
     told = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"%b"}}'
-    small, large = only(told % b"x"), only(told % (b"x" * LARGEST_LOGGED))
+    small, large = only(told % b"x"), only(told % (b"x" * MAX_LOG_MESSAGE_BYTES))
     assert isinstance(small, JSONRPCNotification)
     assert small.params == {"level": "error", "data": "x"}
     assert "left out" in large.params["data"]
@@ -111,10 +117,10 @@ def test_a_large_message_for_the_log_is_a_word_about_it():
 
 def test_a_batch_is_taken_apart():
     one = json.loads(answer("1"))
-    found = read(json.dumps([one, "odd", {"jsonrpc": "2.0", "id": 8, "result": {}}]).encode()).messages
+    found = parse_messages(json.dumps([one, "odd", {"jsonrpc": "2.0", "id": 8, "result": {}}]).encode()).messages
     assert [each.id for each in found] == [7, 8]
 
 
 @pytest.mark.parametrize("data", [b"Listening on port 80", b"<html>", b"", b"5", b'{"a": ', b"\xff\xfe"])
 def test_what_is_no_message_is_none(data):
-    assert read(data).messages == ()
+    assert parse_messages(data).messages == ()

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from desktop_agent.tools.web.reading import child
-from desktop_agent.tools.web.reading.reader import Reader
+from desktop_agent.tools.web.reading.reader import WebPageReader
 
 _ROOT = str(Path(child.__file__).parents[4])
 
@@ -61,7 +61,7 @@ sys.exit(child.main())
 _NAMES = sorted({each.partition("libc.")[2].partition("(")[0] for each in DEEDS.values()} | {"_exit", "execve"})
 
 
-def trying(folder: Path, victim: int, *, before: str = "", deed: str = "") -> Reader:
+def trying(folder: Path, victim: int, *, before: str = "", deed: str = "") -> WebPageReader:
     """The real child, but this is what it does with a page: all deeds, unless told. `before` runs before."""
     names = ("there", "new", "other", "third", "moved")
     for name in ("there", "other", "third"):
@@ -71,4 +71,4 @@ def trying(folder: Path, victim: int, *, before: str = "", deed: str = "") -> Re
     tried = ", ".join(f"{name!r}: {code}" for name, code in DEEDS.items())
     deed = deed or f"return {{'title': '', 'text': json.dumps({{{tried}}}), 'hidden': 0, 'cut': False}}"
     program = _PROGRAM.format(root=_ROOT, before=before, given=given, names=_NAMES, deed=deed)
-    return Reader((sys.executable, "-I", "-B", "-c", program))
+    return WebPageReader((sys.executable, "-I", "-B", "-c", program))

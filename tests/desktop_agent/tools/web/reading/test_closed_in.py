@@ -9,7 +9,7 @@ import pytest
 
 from desktop_agent.tools.web.contents import _ENCODINGS
 from desktop_agent.tools.web.reading import child
-from desktop_agent.tools.web.reading.reader import Reader
+from desktop_agent.tools.web.reading.reader import WebPageReader
 from desktop_agent.vocabulary.errors import ToolFailed
 from tests.desktop_agent.tools.commands.ways import way
 from tests.desktop_agent.tools.web.reading.native import DEEDS, trying
@@ -41,7 +41,7 @@ def names_in(folder: Path) -> list[str]:
     return sorted(each.name for each in folder.iterdir())
 
 
-async def told(reader: Reader) -> dict[str, int]:
+async def told(reader: WebPageReader) -> dict[str, int]:
     return json.loads((await reader.read("y", ADDRESS)).text)
 
 
@@ -99,4 +99,4 @@ async def test_nothing_is_loaded_once_it_is_closed_in(tmp_path: Path):
     found = await trying(tmp_path, 0, before=before, deed=deed).read(json.dumps(pages), ADDRESS)
     late, *texts = json.loads(found.text)
     assert late == []
-    assert texts == [child.read(each, ADDRESS)["text"] for each in pages]
+    assert texts == [child.read_page(each, ADDRESS)["text"] for each in pages]

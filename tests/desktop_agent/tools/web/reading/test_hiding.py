@@ -1,7 +1,7 @@
 import pytest
 
-from desktop_agent.tools.web.reading.child import read
-from desktop_agent.tools.web.reading.hiding import hides, style_of
+from desktop_agent.tools.web.reading.child import read_page
+from desktop_agent.tools.web.reading.hiding import is_hidden, parse_style
 from tests.desktop_agent.tools.web.reading.page_set import PAGES
 
 
@@ -47,8 +47,8 @@ from tests.desktop_agent.tools.web.reading.page_set import PAGES
     ],
 )
 def test_what_is_not_seen(style: str) -> None:
-    assert hides(style_of(style))
-    assert read(f'<p>a<p style="{style}">H<p>b', "http://x/")["text"].split() == ["a", "b"]
+    assert is_hidden(parse_style(style))
+    assert read_page(f'<p>a<p style="{style}">H<p>b', "http://x/")["text"].split() == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_what_is_not_seen(style: str) -> None:
     ],
 )
 def test_what_is_seen_or_may_be(style: str) -> None:
-    assert not hides(style_of(style))
+    assert not is_hidden(parse_style(style))
 
 
 @pytest.mark.parametrize(
@@ -102,16 +102,16 @@ def test_what_is_seen_or_may_be(style: str) -> None:
 )
 def test_sheets_of_the_page(sheet: str, shown: str) -> None:
     page = f"<style>{sheet}</style><p class='w X'>a<p id=y>b"
-    assert "".join(read(page, "http://x/")["text"].split()) == shown
+    assert "".join(read_page(page, "http://x/")["text"].split()) == shown
 
 
 @pytest.mark.parametrize("html", ["<p popover>H", "<p hidden>H", "<p aria-hidden=TRUE>H", "<dialog>H</dialog>"])
 def test_attributes_that_hide(html: str) -> None:
-    assert read(f"a{html}", "http://x/")["text"].split() == ["a"]
+    assert read_page(f"a{html}", "http://x/")["text"].split() == ["a"]
 
 
 def seen(html: str) -> tuple[str, int]:
-    made = read(html, "http://x/")
+    made = read_page(html, "http://x/")
     return "".join(made["text"].split()), made["transparent"]
 
 
@@ -168,9 +168,9 @@ def test_a_whole_page_is_never_transparent() -> None:
 
 def test_pages_as_people_make_them_lose_nothing() -> None:
     for page in PAGES.values():
-        assert read(page.html, "http://x/")["transparent"] == 0
+        assert read_page(page.html, "http://x/")["transparent"] == 0
 
 
 def test_large_sheets_are_read_in_bounds() -> None:
     sheet = "{" * 200_000 + ".a{b:c}" * 30_000
-    assert read(f"<style>{sheet}</style>a", "http://x/")["text"] == "a\n"
+    assert read_page(f"<style>{sheet}</style>a", "http://x/")["text"] == "a\n"

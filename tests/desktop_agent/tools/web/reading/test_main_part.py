@@ -2,14 +2,14 @@
 
 import pytest
 
-from desktop_agent.tools.web.reading.main_part import main_part
-from desktop_agent.tools.web.reading.parsing import page_of
+from desktop_agent.tools.web.reading.main_part import find_main_part
+from desktop_agent.tools.web.reading.parsing import parse_page
 
 LONG = "What this is about. " * 30
 
 
 def read(html: str) -> str:
-    return " ".join(" ".join(main_part(page_of(html)[0]).strings).split())
+    return " ".join(" ".join(find_main_part(parse_page(html)[0]).strings).split())
 
 
 @pytest.mark.parametrize(

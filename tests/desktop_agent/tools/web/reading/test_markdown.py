@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from desktop_agent.tools.web.reading.child import read
+from desktop_agent.tools.web.reading.child import read_page
 from tests.desktop_agent.tools.web.reading.page_set import PAGES, missing
 from tests.desktop_agent.tools.web.reading.pages import STYLES
 
@@ -13,23 +13,23 @@ BASE = f"{SITE}/lib/page.html"
 
 
 def text(html: str, base: str = BASE) -> str:
-    return read(html, base)["text"].rstrip("\n")
+    return read_page(html, base)["text"].rstrip("\n")
 
 
 @pytest.mark.parametrize("style", STYLES)
 def test_pages_of_many_makers(style):
     html, expected = STYLES[style]
-    assert read(html, BASE)["text"] == expected
+    assert read_page(html, BASE)["text"] == expected
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_what_a_reader_needs_of_a_page_is_kept_and_nothing_that_nobody_came_for(name):
     page = PAGES[name]
-    assert missing(page, read(page.html, "https://example.org/lib/page.html")["text"]) == []
+    assert missing(page, read_page(page.html, "https://example.org/lib/page.html")["text"]) == []
 
 
 def test_the_title_is_told_and_is_no_part_of_the_text():
-    found = read("<title>\n A &lt;b&gt;\n title </title><p>text", BASE)
+    found = read_page("<title>\n A &lt;b&gt;\n title </title><p>text", BASE)
     assert (found["title"], found["text"]) == ("A <b> title", "text\n")
 
 
@@ -144,11 +144,11 @@ def test_small_and_faint_words_are_read():
     ],
 )
 def test_nothing_looks_like_a_link_that_the_page_does_not_have(html, said):
-    assert read(html, "https://docs.example/page")["text"].strip() == said
+    assert read_page(html, "https://docs.example/page")["text"].strip() == said
 
 
 def test_hidden_characters_are_counted_whether_they_are_written_or_referred_to():
-    found = read("<p>a\u200b&#8203;&#x202e;b", BASE)
+    found = read_page("<p>a\u200b&#8203;&#x202e;b", BASE)
     assert (found["text"], found["hidden"]) == ("ab\n", 3)
 
 

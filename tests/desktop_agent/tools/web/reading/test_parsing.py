@@ -4,7 +4,7 @@ import pytest
 from bs4 import Tag
 from bs4.element import NavigableString
 
-from desktop_agent.tools.web.reading.parsing import DEEPEST, all_elements, elements, page_of, words
+from desktop_agent.tools.web.reading.parsing import MAX_DEPTH, child_elements, class_names, iter_elements, parse_page
 
 
 def shape(element: Tag) -> str:
@@ -39,24 +39,26 @@ def shape(element: Tag) -> str:
     ],
 )
 def test_shapes(html, expected):
-    body = next(each for each in all_elements(page_of(f"<body>{html}")[0]) if each.name == "body")
+    body = next(each for each in iter_elements(parse_page(f"<body>{html}")[0]) if each.name == "body")
     assert shape(body) == f"body({expected})"
 
 
 def test_too_deep_elements_are_left_out_and_what_is_in_them_stays():
-    page = page_of("<div>" * 5000 + "<p>deep</p>" + "</div>" * 5000 + "<p>after")[0]
+    page = parse_page("<div>" * 5000 + "<p>deep</p>" + "</div>" * 5000 + "<p>after")[0]
     assert page.get_text().split() == ["deep", "after"]
     depth, at = 0, page
-    while at := next(reversed(list(elements(at))) if at.name in {"[document]", "html"} else elements(at), None):
+    while at := next(
+        reversed(list(child_elements(at))) if at.name in {"[document]", "html"} else child_elements(at), None
+    ):
         depth += 1
-    assert depth == DEEPEST
+    assert depth == MAX_DEPTH
 
 
 def test_words_that_too_deep_elements_kept_apart_stay_apart():
-    page = page_of("<div>" * 200 + "<p>one</p><p>two</p>")[0]
+    page = parse_page("<div>" * 200 + "<p>one</p><p>two</p>")[0]
     assert page.get_text().split() == ["one", "two"]
 
 
 def test_classes_and_ids_are_words():
-    found = {each.name: words(each) for each in all_elements(page_of("<p class='A b' id=C>x<b>y")[0])}
+    found = {each.name: class_names(each) for each in iter_elements(parse_page("<p class='A b' id=C>x<b>y")[0])}
     assert (found["p"], found["b"]) == ({"a", "b", "c"}, set())

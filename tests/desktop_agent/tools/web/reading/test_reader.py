@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from desktop_agent.tools.web.reading import child
-from desktop_agent.tools.web.reading.reader import Reader, own_reader
+from desktop_agent.tools.web.reading.reader import WebPageReader, default_reader
 from desktop_agent.vocabulary.errors import ToolFailed
 from tests.desktop_agent.tools.web.reading.page_set import PAGES
 from tests.desktop_agent.tools.web.reading.pages import STYLES
@@ -17,9 +17,9 @@ ADDRESS = "https://docs.example.org/lib/page.html"
 
 async def test_the_same_as_without_a_process():
     for html, expected in STYLES.values():
-        assert (await own_reader().read(html, ADDRESS)).text == expected
+        assert (await default_reader().read(html, ADDRESS)).text == expected
     for page in PAGES.values():
-        assert (await own_reader().read(page.html, ADDRESS)).text == child.read(page.html, ADDRESS)["text"]
+        assert (await default_reader().read(page.html, ADDRESS)).text == child.read_page(page.html, ADDRESS)["text"]
 
 
 N = 50_000
@@ -54,9 +54,13 @@ HOSTILE = {
 async def test_hostile_pages_are_read_all_the_same(name):
     html = HOSTILE[name]
     # Its time of the processor is bounded all the same.
-    patient = Reader(own_reader().command, patience=PATIENCE)
+    patient = WebPageReader(default_reader().command, patience=PATIENCE)
     found = await patient.read(html, ADDRESS)
-    assert found.cut if len(html) > child.LONGEST else found.text.rstrip().rstrip(")").endswith(("x", f"{'y' * 10}"))
+    assert (
+        found.cut
+        if len(html) > child.MAX_ANSWER_LENGTH
+        else found.text.rstrip().rstrip(")").endswith(("x", f"{'y' * 10}"))
+    )
 
 
 # Each looks through all that are open for one that it would end.
@@ -65,8 +69,8 @@ FOR_EVER = "<div>" * 400_000
 
 @pytest.mark.parametrize("html", [FOR_EVER, "<b><p>" * 100_000])
 async def test_what_takes_for_ever_is_ended(html, new_children):
-    reader = own_reader()
-    impatient = Reader(reader.command, patience=1.0)
+    reader = default_reader()
+    impatient = WebPageReader(reader.command, patience=1.0)
     with pytest.raises(ToolFailed, match="took longer than 1 seconds"):
         await impatient.read(html, ADDRESS)
     assert not new_children()
@@ -77,11 +81,11 @@ async def test_what_uses_up_its_time_of_the_processor_is_said_to_be_slow() -> No
     *words, program = confined("while True: pass").command
     quick = program.replace("child.read = read\n", "child.read = read\nchild.SECONDS = 1\n")
     with pytest.raises(ToolFailed, match="took longer than 15 seconds"):
-        await Reader((*words, quick)).read("y", ADDRESS)
+        await WebPageReader((*words, quick)).read("y", ADDRESS)
 
 
 async def test_a_cancel_ends_the_process(new_children):
-    task = asyncio.create_task(own_reader().read(FOR_EVER, ADDRESS))
+    task = asyncio.create_task(default_reader().read(FOR_EVER, ADDRESS))
     while not new_children():
         await asyncio.sleep(0.01)
     task.cancel()
@@ -90,7 +94,7 @@ async def test_a_cancel_ends_the_process(new_children):
     assert not new_children()
 
 
-def confined(code: str) -> Reader:
+def confined(code: str) -> WebPageReader:
     """The real child, but what it does with a page is this."""
     program = (
         f"import sys; sys.path.insert(0, {str(child.__file__).partition('/desktop_agent/')[0]!r})\n"
@@ -102,7 +106,7 @@ def confined(code: str) -> Reader:
         "child.read = read\n"
         "sys.exit(child.main())\n"
     )
-    return Reader((sys.executable, "-I", "-B", "-c", program))
+    return WebPageReader((sys.executable, "-I", "-B", "-c", program))
 
 
 @pytest.mark.parametrize(
@@ -134,4 +138,4 @@ WHOLE = '{"title": "", "text": "", "hidden": 0, "cut": false}'
 @pytest.mark.parametrize("said", ["print('nonsense')", "pass", "print('{}')", f"print({WHOLE!r}); exit(1)"])
 async def test_a_child_that_says_nothing_of_use(said):
     with pytest.raises(ToolFailed, match="could not be read"):
-        await Reader((sys.executable, "-c", said)).read("x", ADDRESS)
+        await WebPageReader((sys.executable, "-c", said)).read("x", ADDRESS)

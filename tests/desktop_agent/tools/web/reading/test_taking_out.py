@@ -5,20 +5,20 @@ from itertools import pairwise
 import pytest
 from bs4 import Tag
 
-from desktop_agent.tools.web.reading.main_part import main_part
-from desktop_agent.tools.web.reading.parsing import all_elements, elements, page_of, take_out
-from desktop_agent.tools.web.reading.writing import markdown_of
+from desktop_agent.tools.web.reading.main_part import find_main_part
+from desktop_agent.tools.web.reading.parsing import child_elements, iter_elements, parse_page, remove_children
+from desktop_agent.tools.web.reading.writing import to_markdown
 
 BASE = "https://docs.example.org/"
 
 
 def body(html: str) -> Tag:
-    return next(each for each in all_elements(page_of(html)[0]) if each.name == "body")
+    return next(each for each in iter_elements(parse_page(html)[0]) if each.name == "body")
 
 
 def linked(part: Tag) -> None:
     """Fails where the links between elements disagree with what they are in."""
-    for each in all_elements(part):
+    for each in iter_elements(part):
         for before, after in pairwise(each.contents):
             assert before.next_sibling is after
             assert after.previous_sibling is before
@@ -33,8 +33,8 @@ def linked(part: Tag) -> None:
 @pytest.mark.parametrize("gone", ["a", "b", "c", "ab", "bc", "ac", "abc", ""])
 def test_the_tree_stays_whole(gone):
     page = body("".join(f"<div id={name}><p>{name}</p>,</div>" for name in "abc"))
-    out = [each for each in elements(page) if each.attrs["id"] in gone]
-    take_out(page, out)
+    out = [each for each in child_elements(page) if each.attrs["id"] in gone]
+    remove_children(page, out)
     assert page.get_text() == "".join(f"{name}," for name in "abc" if name not in gone)
     assert all(each.parent is None and each.get_text() for each in out)
     linked(page)
@@ -45,9 +45,9 @@ def test_a_list_beside_an_item_comes_to_be_in_it():
         "<ul><ol><li>0</ol><li>a</li><ul><li>b</li></ul><ol start=3><li>c</ol><li>d</li><p>e</p><ul><li>f</ul></ul>"
         "<dir><li>g</li><ul><li>h</ul></dir>"
     )
-    assert " ".join(markdown_of(part, BASE).split()) == "1. 0 - a - b 3. c - d e - f - g - h"
-    outer = next(elements(part))
-    assert [each.name for each in elements(outer)] == ["ol", "li", "li", "p", "ul"]
+    assert " ".join(to_markdown(part, BASE).split()) == "1. 0 - a - b 3. c - d e - f - g - h"
+    outer = next(child_elements(part))
+    assert [each.name for each in child_elements(outer)] == ["ol", "li", "li", "p", "ul"]
     linked(part)
 
 
@@ -61,9 +61,9 @@ def test_a_list_beside_an_item_comes_to_be_in_it():
     ],
 )
 def test_nothing_is_looked_for_among_its_neighbours(html: str, monkeypatch: pytest.MonkeyPatch):
-    page = page_of(html)[0]
+    page = parse_page(html)[0]
     looked: list[Tag] = []
     true = Tag.index
     monkeypatch.setattr(Tag, "index", lambda self, element: looked.append(self) or true(self, element))
-    assert "y" in markdown_of(main_part(page), BASE)
+    assert "y" in to_markdown(find_main_part(page), BASE)
     assert looked == []

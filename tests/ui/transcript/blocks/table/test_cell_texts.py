@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ui.transcript.blocks.table.cell_texts import CellTexts
-from ui.transcript.markdown.inline import cut, units
+from ui.transcript.blocks.table.cell_texts import TableCellTexts
+from ui.transcript.markdown.inline import slice_utf16, utf16_length
 from ui.transcript.markdown.leaves import Leaf
 
 WRITTEN = ("", "a", "**bold** word", "😀x", "$x^2$ y", "[words](https://a.example)", "more of them")
@@ -20,21 +20,21 @@ def cells_of(texts):
     found, at = [], 0
     for row, line in enumerate(texts.plain().split("\n")):
         for column, cell in enumerate(line.split("\t")):
-            found.append((row, column, at, at + units(cell)))
-            at += units(cell) + 1
+            found.append((row, column, at, at + utf16_length(cell)))
+            at += utf16_length(cell) + 1
     return found
 
 
 @given(tables, st.data())
 def test_every_place_is_in_its_cell(leaf, data):
-    texts = CellTexts(leaf, {})
+    texts = TableCellTexts(leaf, {})
     cells = cells_of(texts)
     for row, column, start, end in cells:
         assert texts.offset_of(row, column) == start
         for offset in (start, end):
             assert texts.cell_at(offset) == (row, column, start)
             assert texts.span_at(offset) == (start, end)
-    size = units(texts.plain())
+    size = utf16_length(texts.plain())
     assert texts.cell_at(size + 1) is None
     assert texts.span_at(size + 1) == (size + 1, size + 1)
     first, last = sorted(data.draw(st.tuples(st.integers(0, size + 1), st.integers(0, size + 2))))
@@ -42,31 +42,31 @@ def test_every_place_is_in_its_cell(leaf, data):
     selected = list(texts.selected(first, last))
     assert [each[:2] for each in selected] == whole
     assert all(texts.line(row, column) and part[0] < part[1] for row, column, part in selected)
-    plain = [(row, [line.plain() for line in lines]) for row, lines in texts.parts(first, last)]
+    plain = [(row, [line.plain() for line in lines]) for row, lines in texts.rows_between(first, last)]
     for row, column, start, end in cells:
         lines = dict(plain).get(row)
         is_simple = "$" not in leaf.cells[row][column : column + 1]
         if lines and is_simple and not texts.line(row, column).spans:
-            said = cut(texts.plain(), max(first, start), max(first, start, min(last, end)))
+            said = slice_utf16(texts.plain(), max(first, start), max(first, start, min(last, end)))
             assert lines[column] == said
 
 
 def test_rows_that_grow_are_counted_anew():
-    texts = CellTexts(Leaf("table", cells=(("a", "b"), ("c", "d")), aligns=("", "")), {})
+    texts = TableCellTexts(Leaf("table", cells=(("a", "b"), ("c", "d")), aligns=("", "")), {})
     assert texts.offset_of(1, 1) == 6
-    texts.become(Leaf("table", cells=(("a", "b"), ("longer", "d"), ("e", "f")), aligns=("", "")))
+    texts.set_leaf(Leaf("table", cells=(("a", "b"), ("longer", "d"), ("e", "f")), aligns=("", "")))
     assert texts.offset_of(1, 1) == 11
     assert texts.cell_at(13) == (2, 0, 13)
     texts.leaf = Leaf("table", cells=(("**abc**", "b"),), aligns=("", ""))
-    texts.renew()
+    texts.reset()
     assert texts.offset_of(0, 1) == 4
 
 
 def test_a_place_far_to_the_right_costs_no_look_at_each_cell_before_it(monkeypatch):
-    texts = CellTexts(Leaf("table", cells=(("w",) * 500,) * 2, aligns=("",) * 500), {})
+    texts = TableCellTexts(Leaf("table", cells=(("w",) * 500,) * 2, aligns=("",) * 500), {})
     texts.offset_of(1, 499)
-    asked, line = [], CellTexts.line
-    monkeypatch.setattr(CellTexts, "line", lambda self, *at: asked.append(at) or line(self, *at))
+    asked, line = [], TableCellTexts.line
+    monkeypatch.setattr(TableCellTexts, "line", lambda self, *at: asked.append(at) or line(self, *at))
     assert [each[:2] for each in texts.selected(1996, 1999)] == [(1, 498), (1, 499)]
     assert texts.span_at(1998) == (1998, 1999)
     assert set(asked) == {(1, 498), (1, 499)}

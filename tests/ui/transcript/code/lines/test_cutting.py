@@ -7,19 +7,19 @@ from PySide6.QtGui import QTextLayout, QTextOption
 
 from ui.look.theme import LIGHT
 from ui.transcript.blocks.code.lines.advances import advances_of
-from ui.transcript.blocks.code.lines.cut_line import Setting
-from ui.transcript.blocks.code.lines.cuts import LONGEST, piece_starts
-from ui.transcript.blocks.code.lines.inks import Inks
-from ui.transcript.blocks.code.lines.row_cuts import RowCuts
+from ui.transcript.blocks.code.lines.cut_line import LineLayoutOptions
+from ui.transcript.blocks.code.lines.cuts import MAX_PIECE_LENGTH, find_piece_starts
+from ui.transcript.blocks.code.lines.inks import WordFormats
+from ui.transcript.blocks.code.lines.row_cuts import LineWrapper
 from ui.transcript.blocks.code.lines.wrapped_line import WrappedLine
-from ui.transcript.look import Look
+from ui.transcript.look import RenderStyle
 
 FAMILY, FLAG, ACCENT = "👨\u200d👩\u200d👧", "🇩🇪", "e\u0301"
 
 
 @pytest.fixture(scope="module")
 def look(qapp):
-    return Look(LIGHT, 100)
+    return RenderStyle(LIGHT, 100)
 
 
 def parts_of(line, starts):
@@ -29,19 +29,19 @@ def parts_of(line, starts):
 @pytest.mark.parametrize("whole", [FAMILY, FLAG, ACCENT, "x"])
 @pytest.mark.parametrize("shift", range(6))
 def test_pieces_are_bounded_and_tear_nothing(whole, shift):
-    line = "a" * shift + whole * (4 * LONGEST)
-    parts = parts_of(line, piece_starts(line))
+    line = "a" * shift + whole * (4 * MAX_PIECE_LENGTH)
+    parts = parts_of(line, find_piece_starts(line))
     assert "".join(parts) == line
-    assert max(map(len, parts)) <= LONGEST
+    assert max(map(len, parts)) <= MAX_PIECE_LENGTH
     assert {part.replace(whole, "") for part in parts} <= {"", "a" * shift}
 
 
 def test_a_run_of_hidden_characters_is_never_cut():
     line = "a" * 990 + "\0\u202e" * 5000 + "b" * 3000
-    parts = parts_of(line, piece_starts(line))
+    parts = parts_of(line, find_piece_starts(line))
     assert "".join(parts) == line
     assert sum("\0" in part for part in parts) == 1
-    assert max(len(part.replace("\0", "").replace("\u202e", "")) for part in parts) <= LONGEST
+    assert max(len(part.replace("\0", "").replace("\u202e", "")) for part in parts) <= MAX_PIECE_LENGTH
 
 
 CODE = st.one_of(
@@ -56,8 +56,8 @@ CODE = st.one_of(
 @example("a\t" * 30, 150)
 @example("ab\t" + "x" * 90, 150)
 def test_rows_hold_the_line_and_are_not_wider_than_they_may_be(look, line, width):
-    wrapped = WrappedLine(line, Setting(look, Inks(look), wraps=True, width=width))
-    wrapped.go_on(float("inf"))
+    wrapped = WrappedLine(line, LineLayoutOptions(look, WordFormats(look), wraps=True, width=width))
+    wrapped.count_more(float("inf"))
     parts = parts_of(line, wrapped.starts)
     assert "".join(parts) == line
     assert len(parts) == wrapped.rows
@@ -69,13 +69,13 @@ def test_rows_hold_the_line_and_are_not_wider_than_they_may_be(look, line, width
 @given(st.text("ab \tcdef漢é😀\0", min_size=1, max_size=30).map(lambda text: text * 60), st.integers(0, 2000))
 def test_rows_are_the_same_however_far_they_are_counted_at_a_time(look, line, first):
     advances = advances_of(look)
-    whole, steps = RowCuts(line, 200, advances), RowCuts(line, 200, advances)
-    whole.go_on(float("inf"))
-    steps.know(first)
-    steps.know_rows(5)
+    whole, steps = LineWrapper(line, 200, advances), LineWrapper(line, 200, advances)
+    whole.count_more(float("inf"))
+    steps.wrap_until(first)
+    steps.wrap_rows(5)
     assert steps.starts == whole.starts[: len(steps.starts)]
     while not steps.is_complete:
-        steps.go_on(0)
+        steps.count_more(0)
     assert steps.starts == whole.starts
     assert steps.count == len(whole.starts)
 
@@ -89,4 +89,4 @@ def test_plain_rows_are_as_long_as_a_layout_breaks_them(look):
     row = layout.createLine()
     row.setLineWidth(width)
     layout.endLayout()
-    assert RowCuts(line, width, advances_of(look)).starts[1] == row.textLength()
+    assert LineWrapper(line, width, advances_of(look)).starts[1] == row.textLength()

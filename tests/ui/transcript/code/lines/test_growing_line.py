@@ -6,15 +6,15 @@ from hypothesis import strategies as st
 
 from ui.look.theme import LIGHT
 from ui.transcript.blocks.code.code_block import CodeBlock
-from ui.transcript.blocks.code.host import CodeHost
+from ui.transcript.blocks.code.host import CodeCallbacks
 from ui.transcript.blocks.code.lines import row_cuts
 from ui.transcript.blocks.code.lines.advances import Advances
-from ui.transcript.blocks.code.lines.cut_line import Setting
-from ui.transcript.blocks.code.lines.cuts import LONGEST
-from ui.transcript.blocks.code.lines.inks import Inks
-from ui.transcript.blocks.code.lines.side_line import SideLine
+from ui.transcript.blocks.code.lines.cut_line import LineLayoutOptions
+from ui.transcript.blocks.code.lines.cuts import MAX_PIECE_LENGTH
+from ui.transcript.blocks.code.lines.inks import WordFormats
+from ui.transcript.blocks.code.lines.side_line import UnwrappedLine
 from ui.transcript.blocks.code.lines.wrapped_line import WrappedLine
-from ui.transcript.look import Look
+from ui.transcript.look import RenderStyle
 
 WIDTH = 760
 SIZE = 300_000
@@ -22,7 +22,7 @@ SIZE = 300_000
 
 @pytest.fixture(scope="module")
 def look(qapp):
-    return Look(LIGHT, 100)
+    return RenderStyle(LIGHT, 100)
 
 
 class Looked:
@@ -30,12 +30,14 @@ class Looked:
 
     def __init__(self, monkeypatch):
         self.made, self.characters = 0, 0
-        for kind in (SideLine, WrappedLine):
+        for kind in (UnwrappedLine, WrappedLine):
             monkeypatch.setattr(kind, "__init__", self._counted(kind.__init__))
         for name in ("is_plain", "about", "at_most"):
             monkeypatch.setattr(Advances, name, self._measured(getattr(Advances, name)))
-        real = row_cuts.long_runs
-        monkeypatch.setattr(row_cuts, "long_runs", lambda line, start=0: self.note(line[start:]) or real(line, start))
+        real = row_cuts.find_long_runs
+        monkeypatch.setattr(
+            row_cuts, "find_long_runs", lambda line, start=0: self.note(line[start:]) or real(line, start)
+        )
 
     def note(self, text):
         self.characters += len(text)
@@ -55,18 +57,18 @@ class Looked:
 @pytest.mark.parametrize("words", ["abc def gh", "中文字 de é", "a\tb", "👨\u200d👩\u200d👧 "])
 def test_more_text_costs_what_it_is_long(look, monkeypatch, words, wraps):
     later = []
-    host = CodeHost(lambda text: None, lambda: None, wraps=wraps, later=later.append)
+    host = CodeCallbacks(lambda text: None, lambda: None, wraps=wraps, run_later=later.append)
     block = CodeBlock("first\n" + words * (SIZE // len(words)), "", host, is_open=True)
-    block.lay(WIDTH, look)
+    block.layout(WIDTH, look)
     while later:
         later.pop()()
-    block.lay(WIDTH, look)
+    block.layout(WIDTH, look)
     looked = Looked(monkeypatch)
     for _ in range(10):
         before = looked.characters
-        block.grow(words * 4)
-        block.lay(WIDTH, look)
-        assert looked.characters - before <= 4 * LONGEST
+        block.append(words * 4)
+        block.layout(WIDTH, look)
+        assert looked.characters - before <= 4 * MAX_PIECE_LENGTH
     assert looked.made == 0
     assert block._lines.rows.is_complete
 
@@ -74,14 +76,14 @@ def test_more_text_costs_what_it_is_long(look, monkeypatch, words, wraps):
 def test_a_line_that_grows_while_it_is_counted_is_not_begun_again(look, monkeypatch):
     monkeypatch.setattr("ui.transcript.blocks.code.lines.row_counts._SLICE", 0)
     later = []
-    host = CodeHost(lambda text: None, lambda: None, wraps=True, later=later.append)
+    host = CodeCallbacks(lambda text: None, lambda: None, wraps=True, run_later=later.append)
     block = CodeBlock("中文字" * 20_000, "", host, is_open=True)
     counted = []
     for _ in range(12):
-        block.grow("中")
+        block.append("中")
         while later:
             later.pop()()
-        block.lay(WIDTH, look)
+        block.layout(WIDTH, look)
         counted.append(len(next(iter(block._lines.rows.counting.values())).starts))
     assert counted == sorted(set(counted))
 
@@ -113,34 +115,34 @@ PARTS = st.sampled_from(
 @example(["x" * 5 + "\0" * 40] + ["a"] * 60, 1, 700)
 def test_grown_it_is_cut_as_a_whole_line_is(look, parts, times, width):
     wraps = width is not None
-    kind = WrappedLine if wraps else SideLine
-    setting = Setting(look, Inks(look), wraps=wraps, width=width or 250)
+    kind = WrappedLine if wraps else UnwrappedLine
+    setting = LineLayoutOptions(look, WordFormats(look), wraps=wraps, width=width or 250)
     line = parts[0]
     grown = kind(line, setting)
     for part in parts[1:]:
         more = part * times
         line += more
-        grown.grow(line, more)
+        grown.append(line, more)
         if wraps:
-            grown.go_on(float("inf"))
+            grown.count_more(float("inf"))
         else:
             assert grown.width == pytest.approx(sum(grown._widths))
         grown.piece(len(grown.starts) - 1)
     whole = kind(line, setting)
     if wraps:
-        whole.go_on(float("inf"))
+        whole.count_more(float("inf"))
     assert list(grown.starts) == list(whole.starts)
     assert grown.size == whole.size
     for number in range(len(whole.starts)):
         assert grown.span(number) == whole.span(number)
         assert grown.piece(number).layout.text() == whole.piece(number).layout.text()
-        assert grown.place_of(number) == whole.place_of(number)
+        assert grown.position_of(number) == whole.position_of(number)
     assert grown.width == whole.width
 
 
 def test_resizing_leaves_lines_that_do_not_wrap_as_they_are(look, monkeypatch):
-    block = CodeBlock("中文字" * 100_000, "", CodeHost(lambda text: None, lambda: None))
-    block.lay(WIDTH, look)
+    block = CodeBlock("中文字" * 100_000, "", CodeCallbacks(lambda text: None, lambda: None))
+    block.layout(WIDTH, look)
     looked = Looked(monkeypatch)
-    block.lay(WIDTH - 40, look)
+    block.layout(WIDTH - 40, look)
     assert (looked.made, looked.characters) == (0, 0)

@@ -7,20 +7,20 @@ from PySide6.QtGui import QColor, QFont
 
 from tests.ui.look.test_look import contrast
 from ui.look.theme import DARK, LIGHT
-from ui.transcript.blocks.code.lines.inks import TERMINAL, Inks
-from ui.transcript.look import Look
+from ui.transcript.blocks.code.lines.inks import TERMINAL_COLORS, WordFormats
+from ui.transcript.look import RenderStyle
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_they_can_be_read_in_a_box_and_on_a_card(theme):
-    for name, color in TERMINAL[theme.is_dark].items():
+    for name, color in TERMINAL_COLORS[theme.is_dark].items():
         assert contrast(color, theme.code_background) >= 4.5, name
         assert contrast(color, theme.surface) >= 4.5, name
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_no_two_hues_are_alike(theme):
-    hues = {name: QColor(color).hslHue() for name, color in TERMINAL[theme.is_dark].items() if name != "grey"}
+    hues = {name: QColor(color).hslHue() for name, color in TERMINAL_COLORS[theme.is_dark].items() if name != "grey"}
     for (one, first), (other, second) in combinations(hues.items(), 2):
         apart = abs(first - second)
         assert min(apart, 360 - apart) >= 25, (one, other)
@@ -28,8 +28,8 @@ def test_no_two_hues_are_alike(theme):
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_kinds_become_formats(qapp, theme):
-    inks = Inks(Look(theme, 100))
-    green = QColor(TERMINAL[theme.is_dark]["green"])
+    inks = WordFormats(RenderStyle(theme, 100))
+    green = QColor(TERMINAL_COLORS[theme.is_dark]["green"])
     assert inks["green"].foreground().color() == inks["bold green"].foreground().color() == green
     assert inks["bold"].fontWeight() == inks["bold green"].fontWeight() == QFont.Weight.Bold
     assert not inks["green"].hasProperty(inks["bold"].Property.FontWeight)

@@ -5,14 +5,14 @@ from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QImage, QPainter
 
 from ui.look.theme import LIGHT
-from ui.transcript.blocks.block import Brush
+from ui.transcript.blocks.block import PaintContext
 from ui.transcript.blocks.code.code_block import CodeBlock
-from ui.transcript.blocks.code.host import CodeHost
+from ui.transcript.blocks.code.host import CodeCallbacks
 from ui.transcript.blocks.code.lines import cut_line
-from ui.transcript.blocks.code.lines.cuts import LONGEST
-from ui.transcript.blocks.code.lines.piece import laid_piece
-from ui.transcript.look import Look
-from ui.transcript.markdown.inline import units
+from ui.transcript.blocks.code.lines.cuts import MAX_PIECE_LENGTH
+from ui.transcript.blocks.code.lines.piece import layout_piece
+from ui.transcript.look import RenderStyle
+from ui.transcript.markdown.inline import utf16_length
 
 PLAIN = "ab cde fgh1234567890" * 20_000
 MIXED = "中文字符abc,é😀" * 40_000
@@ -21,14 +21,14 @@ WIDTH, SCREEN = 760, 600
 
 @pytest.fixture
 def look(qapp):
-    return Look(LIGHT, 100)
+    return RenderStyle(LIGHT, 100)
 
 
 @pytest.fixture
 def laid(monkeypatch):
     """The texts of the pieces that were laid out."""
     made = []
-    monkeypatch.setattr(cut_line, "laid_piece", lambda text, *rest: made.append(text) or laid_piece(text, *rest))
+    monkeypatch.setattr(cut_line, "layout_piece", lambda text, *rest: made.append(text) or layout_piece(text, *rest))
     return made
 
 
@@ -37,9 +37,9 @@ class Opened:
         self.look = look
         self.later = []
         self.arrived = 0
-        host = CodeHost(lambda text: None, self.tell, wraps=wraps, later=self.later.append)
+        host = CodeCallbacks(lambda text: None, self.tell, wraps=wraps, run_later=self.later.append)
         self.block = CodeBlock(text, "", host)
-        self.height = self.block.lay(WIDTH, look)
+        self.height = self.block.layout(WIDTH, look)
 
     def tell(self):
         self.arrived += 1
@@ -49,7 +49,7 @@ class Opened:
         image.fill(Qt.GlobalColor.white)
         painter = QPainter(image)
         painter.translate(0, -top)
-        self.block.paint(Brush(painter, self.look, QRect(0, top, WIDTH, SCREEN), selection))
+        self.block.paint(PaintContext(painter, self.look, QRect(0, top, WIDTH, SCREEN), selection))
         painter.end()
         return image
 
@@ -58,8 +58,8 @@ class Opened:
             waiting, self.later[:] = list(self.later), []
             for each in waiting:
                 each()
-            if not self.block.laid:
-                self.height = self.block.lay(WIDTH, self.look)
+            if not self.block.is_laid_out:
+                self.height = self.block.layout(WIDTH, self.look)
 
 
 def a_screen(look, *, wraps):
@@ -75,10 +75,10 @@ def test_opening_scrolling_and_selecting_lay_out_what_is_seen(look, laid, text, 
     opened.paint()
     for step in range(8):
         laid.clear()
-        opened.block.scroll_sideways(30_000)
-        opened.paint(top=3_000 * step if wraps else 0, selection=(0, units(text)))
+        opened.block.scroll_horizontally(30_000)
+        opened.paint(top=3_000 * step if wraps else 0, selection=(0, utf16_length(text)))
         assert len(laid) <= a_screen(look, wraps=wraps)
-        assert max(map(len, laid), default=0) <= LONGEST
+        assert max(map(len, laid), default=0) <= MAX_PIECE_LENGTH
     assert opened.block.text == opened.block.plain() == text
 
 
@@ -86,11 +86,11 @@ def test_opening_scrolling_and_selecting_lay_out_what_is_seen(look, laid, text, 
 @pytest.mark.parametrize("text", [PLAIN, MIXED], ids=["plain", "mixed"])
 def test_a_far_place_is_found_without_what_lies_before_it(look, laid, text, wraps):
     opened = Opened(text, look, wraps=wraps)
-    end = units(text)
+    end = utf16_length(text)
     for offset in (0, 1100, end // 2, end - 11):
         laid.clear()
-        opened.block.lay(WIDTH, look)
-        caret = opened.block.caret_at(offset)
+        opened.block.layout(WIDTH, look)
+        caret = opened.block.caret_rect_at(offset)
         assert opened.block.offset_at(caret.center().toPoint()) == offset
         assert opened.block.boxes(offset, offset + 1)[0].left() == caret.left()
         assert len(laid) <= 3
@@ -101,10 +101,10 @@ def test_a_far_place_is_found_without_what_lies_before_it(look, laid, text, wrap
 
 def test_pieces_stand_beside_each_other_without_a_seam(look):
     opened = Opened(PLAIN, look, wraps=False)
-    left = opened.block.caret_at(0).left()
-    for offset in (LONGEST - 1, LONGEST, LONGEST + 1, 200_000, 400_000):
-        assert abs(opened.block.caret_at(offset).left() - left - offset * look.mono_advance) < 1
-    box = opened.block.boxes(LONGEST - 3, LONGEST + 3)
+    left = opened.block.caret_rect_at(0).left()
+    for offset in (MAX_PIECE_LENGTH - 1, MAX_PIECE_LENGTH, MAX_PIECE_LENGTH + 1, 200_000, 400_000):
+        assert abs(opened.block.caret_rect_at(offset).left() - left - offset * look.mono_advance) < 1
+    box = opened.block.boxes(MAX_PIECE_LENGTH - 3, MAX_PIECE_LENGTH + 3)
     assert len(box) == 1
     assert abs(box[0].width() - 6 * look.mono_advance) < 0.1
 
@@ -113,25 +113,27 @@ def test_one_can_scroll_to_the_end(look):
     for text in (PLAIN, "中" * 30_000, "\0" * 1_000_000):
         opened = Opened(text, look, wraps=False)
         for _ in range(4):
-            opened.block.scroll_sideways(1 << 30)
+            opened.block.scroll_horizontally(1 << 30)
             opened.paint()
-        assert WIDTH - look.px(120) < opened.block.caret_at(units(text)).right() < WIDTH or len(text) > 500_000
-        assert not opened.block.scroll_sideways(1 << 30)
+        assert (
+            WIDTH - look.px(120) < opened.block.caret_rect_at(utf16_length(text)).right() < WIDTH or len(text) > 500_000
+        )
+        assert not opened.block.scroll_horizontally(1 << 30)
 
 
 def test_what_is_seen_stands_still_when_what_lies_left_of_it_becomes_exact(look):
     family = "👨\u200d👩\u200d👧"
     opened = Opened(family * 20_000, look, wraps=False)
-    place = units(family) * 10_100
-    opened.block.scroll_sideways(round(opened.block.caret_at(place).left()) - 20)
-    before = opened.block.caret_at(place).left()
+    place = utf16_length(family) * 10_100
+    opened.block.scroll_horizontally(round(opened.block.caret_rect_at(place).left()) - 20)
+    before = opened.block.caret_rect_at(place).left()
     opened.paint()
-    assert abs(opened.block.caret_at(place).left() - before) <= 1
+    assert abs(opened.block.caret_rect_at(place).left() - before) <= 1
     for _ in range(30):
-        before = opened.block.caret_at(place).left()
-        opened.block.scroll_sideways(-100)
+        before = opened.block.caret_rect_at(place).left()
+        opened.block.scroll_horizontally(-100)
         opened.paint()
-        assert abs(opened.block.caret_at(place).left() - before - 100) <= 1
+        assert abs(opened.block.caret_rect_at(place).left() - before - 100) <= 1
 
 
 def test_rows_of_a_long_line_are_counted_in_slices(look, monkeypatch):
@@ -150,18 +152,18 @@ def test_a_place_that_is_further_down_than_was_guessed_makes_it_be_laid_out_agai
     text = "a" * 20_000 + "中" * 100_000
     opened = Opened("é" + text, look, wraps=True)
     guessed = opened.height
-    assert opened.block.caret_at(100_000).bottom() > guessed
-    assert not opened.block.laid
-    assert opened.block.lay(WIDTH, look) > guessed
+    assert opened.block.caret_rect_at(100_000).bottom() > guessed
+    assert not opened.block.is_laid_out
+    assert opened.block.layout(WIDTH, look) > guessed
     opened.wait()
-    assert opened.block.caret_at(120_001).bottom() < opened.height
+    assert opened.block.caret_rect_at(120_001).bottom() < opened.height
 
 
 def test_rows_that_are_still_counted_keep_their_colours(look, monkeypatch):
     monkeypatch.setattr("ui.transcript.blocks.code.lines.row_counts._SLICE", 0)
     opened = Opened(MIXED, look, wraps=True)
     plain = opened.paint()
-    opened.block._lines.colour(0, [[(0, units(MIXED), "string")]])
+    opened.block._lines.highlight(0, [[(0, utf16_length(MIXED), "string")]])
     assert opened.paint() != plain
     opened.wait()
     assert opened.block._lines._cut[0].is_complete
@@ -170,8 +172,8 @@ def test_rows_that_are_still_counted_keep_their_colours(look, monkeypatch):
 @pytest.mark.parametrize("wraps", [False, True])
 def test_a_piece_has_the_colours_of_its_part(look, wraps):
     opened = Opened("x" * 5000, look, wraps=wraps)
-    opened.block._lines.colour(0, [[(0, 10, "keyword"), (2990, 1020, "string"), (4500, 5, "number")]])
-    line = next(opened.block._lines._seen(QRect(0, 0, 10, 10)))[1]
+    opened.block._lines.highlight(0, [[(0, 10, "keyword"), (2990, 1020, "string"), (4500, 5, "number")]])
+    line = next(opened.block._lines._visible_lines(QRect(0, 0, 10, 10)))[1]
     coloured = [
         line.span(number)[0] + at
         for number in range(len(line.starts))
@@ -184,21 +186,21 @@ def test_a_piece_has_the_colours_of_its_part(look, wraps):
 @pytest.mark.parametrize("wraps", [False, True])
 def test_of_20_000_lines_only_those_near_the_screen_are_laid_out(look, wraps, laid):
     lines = (f"    value_{number} = compute({number})" + " # and more" * (number % 9) for number in range(20_000))
-    block = CodeBlock("\n".join(lines), "python", CodeHost(lambda text: None, lambda: None, wraps=wraps))
-    block.lay(500, look)
-    block.grow("\nand one more")
-    block.lay(500, look)
+    block = CodeBlock("\n".join(lines), "python", CodeCallbacks(lambda text: None, lambda: None, wraps=wraps))
+    block.layout(500, look)
+    block.append("\nand one more")
+    block.layout(500, look)
     assert laid == []
 
 
 def test_what_is_seen_is_told(look):
     text = "\n".join([PLAIN[:5000], "short", "", MIXED[:5000]])
     opened = Opened(text, look, wraps=False)
-    opened.block.scroll_sideways(1000)
-    for first, end in opened.block.seen(QRect(0, 0, WIDTH, SCREEN)):
+    opened.block.scroll_horizontally(1000)
+    for first, end in opened.block.visible_ranges(QRect(0, 0, WIDTH, SCREEN)):
         assert end - first <= WIDTH / look.mono_advance + 8
     opened = Opened(PLAIN, look, wraps=True)
-    (seen,) = opened.block.seen(QRect(0, 3000, WIDTH, SCREEN))
+    (seen,) = opened.block.visible_ranges(QRect(0, 3000, WIDTH, SCREEN))
     first = opened.block.offset_at(QPoint(0, 3000))
     assert seen[0] <= first < seen[1] <= first + 94 * (SCREEN // look.mono_line + 2)
 
@@ -214,8 +216,8 @@ def test_a_million_hidden_characters_are_one_label(look, laid, text, wraps):
     assert ("U+202E" in shown) == ("\u202e" in text)
     assert len(shown) < 60
     assert opened.block.text == f"safe{text}end"
-    assert opened.block.stop_at(500) == 1_000_004
-    assert opened.block.stop_at(4) == 4
+    assert opened.block.caret_stop_at(500) == 1_000_004
+    assert opened.block.caret_stop_at(4) == 4
 
 
 @pytest.mark.parametrize("wraps", [False, True])
@@ -223,4 +225,4 @@ def test_hidden_characters_between_letters_are_spelled_out_where_they_are_seen(l
     opened = Opened("a\0" * 500_000, look, wraps=wraps)
     opened.paint()
     assert len(laid) <= a_screen(look, wraps=wraps)
-    assert sum(map(len, laid)) <= 3 * LONGEST
+    assert sum(map(len, laid)) <= 3 * MAX_PIECE_LENGTH

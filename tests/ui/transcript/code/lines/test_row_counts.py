@@ -9,14 +9,14 @@ from PySide6.QtCore import QRect
 from PySide6.QtGui import QImage, QPainter
 
 from ui.look.theme import LIGHT
-from ui.transcript.blocks.block import Brush
+from ui.transcript.blocks.block import PaintContext
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.code.code_lines import CodeLines
-from ui.transcript.blocks.code.host import CodeHost
+from ui.transcript.blocks.code.host import CodeCallbacks
 from ui.transcript.blocks.code.lines import row_counts, wrapped_line
 from ui.transcript.blocks.code.lines.advances import advances_of
-from ui.transcript.blocks.code.lines.row_cuts import RowCuts
-from ui.transcript.look import Look
+from ui.transcript.blocks.code.lines.row_cuts import LineWrapper
+from ui.transcript.look import RenderStyle
 
 WIDTH = 760
 MANY = 2_000
@@ -28,14 +28,14 @@ MIXED = [f"\tname = «中文» # {number} é" for number in range(MANY)]
 
 @pytest.fixture(scope="module")
 def look(qapp):
-    return Look(LIGHT, 100)
+    return RenderStyle(LIGHT, 100)
 
 
 @pytest.fixture
 def cuts(monkeypatch):
     """The lines that were counted row by row."""
     made = []
-    monkeypatch.setattr(wrapped_line, "RowCuts", lambda line, *rest: made.append(line) or RowCuts(line, *rest))
+    monkeypatch.setattr(wrapped_line, "LineWrapper", lambda line, *rest: made.append(line) or LineWrapper(line, *rest))
     return made
 
 
@@ -47,8 +47,10 @@ def no_time(monkeypatch):
 class Opened:
     def __init__(self, text, look):
         self.look, self.later, self.told = look, [], 0
-        self.block = CodeBlock(text, "", CodeHost(lambda text: None, self.tell, wraps=True, later=self.later.append))
-        self.height = self.block.lay(WIDTH, look)
+        self.block = CodeBlock(
+            text, "", CodeCallbacks(lambda text: None, self.tell, wraps=True, run_later=self.later.append)
+        )
+        self.height = self.block.layout(WIDTH, look)
 
     def tell(self):
         self.told += 1
@@ -57,8 +59,8 @@ class Opened:
         waiting, self.later[:] = list(self.later), []
         for each in waiting:
             each()
-        if not self.block.laid:
-            self.height = self.block.lay(WIDTH, self.look)
+        if not self.block.is_laid_out:
+            self.height = self.block.layout(WIDTH, self.look)
 
     def wait(self):
         while self.later:
@@ -68,15 +70,15 @@ class Opened:
         image = QImage(WIDTH, 300, QImage.Format.Format_RGB32)
         painter = QPainter(image)
         painter.translate(0, -top)
-        self.block.paint(Brush(painter, self.look, QRect(0, top, WIDTH, 300), None))
+        self.block.paint(PaintContext(painter, self.look, QRect(0, top, WIDTH, 300), None))
         painter.end()
 
 
 def rows_of(lines, look, width):
     counted = []
     for line in lines:
-        cuts = RowCuts(line, width, advances_of(look))
-        cuts.go_on(float("inf"))
+        cuts = LineWrapper(line, width, advances_of(look))
+        cuts.count_more(float("inf"))
         counted.append(len(cuts.starts))
     return counted
 
@@ -88,9 +90,9 @@ def inner(look):
 @pytest.mark.parametrize("lines", [PLAIN, TABS, [*PLAIN, *TABS, "é"]], ids=["plain", "tabs", "all"])
 def test_plain_lines_and_tabs_need_no_counting_at_all(look, cuts, no_time, lines):
     opened = Opened("\n".join(lines), look)
-    opened.block.grow("\n\tand one more")
-    opened.block.lay(WIDTH - 20, look)
-    opened.height = opened.block.lay(WIDTH, look)
+    opened.block.append("\n\tand one more")
+    opened.block.layout(WIDTH - 20, look)
+    opened.height = opened.block.layout(WIDTH, look)
     assert cuts == []
     assert opened.block._lines.rows.is_complete
     rows = sum(rows_of([*lines, "\tand one more"], look, inner(look)))
@@ -101,7 +103,7 @@ def test_other_lines_that_stand_on_one_row_are_measured_once(look, cuts, no_time
     opened = Opened("\n".join(MIXED), look)
     assert len(opened.later) == 1
     opened.wait()
-    opened.block.lay(WIDTH - 20, look)
+    opened.block.layout(WIDTH - 20, look)
     assert cuts == []
     assert not opened.later
 
@@ -110,8 +112,8 @@ def test_a_layout_counts_for_one_moment_however_many_lines_there_are(look, cuts,
     lines = [*WIDE, *("é" * (150 + number % 9) for number in range(MANY))]
     opened = Opened("\n".join(lines), look)
     assert len(cuts) <= 1
-    opened.block.lay(WIDTH - 20, look)
-    opened.height = opened.block.lay(WIDTH, look)
+    opened.block.layout(WIDTH - 20, look)
+    opened.height = opened.block.layout(WIDTH, look)
     assert len(cuts) <= 3
     opened.one_slice()
     assert len(cuts) <= 4
@@ -124,7 +126,7 @@ def test_a_layout_counts_for_one_moment_however_many_lines_there_are(look, cuts,
 def test_at_another_width_the_guess_is_good(look, no_time):
     opened = Opened("\n".join(WIDE), look)
     opened.wait()
-    opened.block.lay(WIDTH // 2, look)
+    opened.block.layout(WIDTH // 2, look)
     rows = rows_of(WIDE, look, WIDTH // 2 - 2 * look.px(14))
     assert opened.block._lines.height == pytest.approx(sum(rows) * look.mono_line, rel=0.1)
 
@@ -144,7 +146,7 @@ def test_what_is_seen_and_was_guessed_wrong_is_put_right_before_the_rest(look, n
 def test_growing_while_others_are_still_counted(look, cuts, no_time):
     opened = Opened("\n".join(WIDE[:50]), look)
     for piece in ("中文", "\n中", "\n\t\tx" * 3, "漢字" * 80, "漢字", "\nend"):
-        opened.block.grow(piece)
+        opened.block.append(piece)
         opened.one_slice()
     opened.wait()
     lines = opened.block.text.split("\n")
@@ -156,8 +158,8 @@ def test_what_is_counted_while_more_comes_has_its_height_at_once(look, monkeypat
     lines = [*WIDE[:10], *(["é" * 150] * 10)]
     opened = Opened("\n".join(lines), look)
     monkeypatch.setattr(row_counts, "_SLICE", 60)
-    opened.block.grow("\n" + WIDE[0])
-    opened.block.lay(WIDTH, look)
+    opened.block.append("\n" + WIDE[0])
+    opened.block.layout(WIDTH, look)
     assert opened.block._lines.rows.is_complete
     assert opened.block._lines.height == sum(rows_of([*lines, WIDE[0]], look, inner(look))) * look.mono_line
 
@@ -175,18 +177,18 @@ LINE = st.one_of(
 @example(["a中中" * 50], [], 100, 1300)
 def test_every_line_has_the_rows_that_it_is_drawn_on(look, lines, more, width, wider):
     code = CodeLines("\n".join(lines), wraps=True)
-    code.lay(width + 30, look)
-    code.lay(width, look)
+    code.layout(width + 30, look)
+    code.layout(width, look)
     for piece in more:
         code.append(piece)
-        code.lay(width, look)
+        code.layout(width, look)
         code.append("\n")
-        code.lay(width, look)
+        code.layout(width, look)
     for wide in (width, width + wider):
-        code.lay(wide, look)
-        while not code.rows.go_on():
+        code.layout(wide, look)
+        while not code.rows.count_more():
             pass
-        code.lay(wide, look)
+        code.layout(wide, look)
         tops = [code.rows.top(index) for index in range(len(code) + 1)]
         rows = rows_of(code.text.split("\n"), look, wide)
         assert [after - before for before, after in pairwise(tops)] == rows

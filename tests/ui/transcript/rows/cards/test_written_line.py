@@ -4,22 +4,22 @@ from PySide6.QtGui import QImage, QPainter
 
 from tests.ui.drawn_order import from_left
 from ui.look.theme import LIGHT
-from ui.transcript.blocks.block import Brush
-from ui.transcript.look import Look
-from ui.transcript.markdown.inline import units
-from ui.transcript.rows.cards.written_line import WrittenLine
+from ui.transcript.blocks.block import PaintContext
+from ui.transcript.look import RenderStyle
+from ui.transcript.markdown.inline import utf16_length
+from ui.transcript.rows.cards.written_line import CallSummaryBlock
 
 TEXT = "א: mv ב ג > 😀 ד"
 
 
 @pytest.fixture
 def look(qapp):
-    return Look(LIGHT, 100)
+    return RenderStyle(LIGHT, 100)
 
 
 def laid(text, look):
-    made = WrittenLine(text)
-    made.lay(600, look)
+    made = CallSummaryBlock(text)
+    made.layout(600, look)
     return made
 
 
@@ -32,11 +32,11 @@ def test_it_is_drawn_in_its_order_from_the_left(look):
 def test_its_places_are_those_of_the_text(look):
     block = laid(TEXT, look)
     line = block._flow.line
-    for place in range(units(TEXT) + 1):
+    for place in range(utf16_length(TEXT) + 1):
         assert line.to_plain(line.from_plain(place)) == place
-    assert block.plain() == block.spoken() == block.markdown() == TEXT
-    assert block.offset_at(QPoint(599, 5)) == units(TEXT)
-    first, last = block.boxes(0, 1), block.boxes(units(TEXT) - 1, units(TEXT))
+    assert block.plain() == block.spoken_text() == block.markdown() == TEXT
+    assert block.offset_at(QPoint(599, 5)) == utf16_length(TEXT)
+    first, last = block.boxes(0, 1), block.boxes(utf16_length(TEXT) - 1, utf16_length(TEXT))
     assert first[0].left() == 0
     assert first[0].right() <= last[0].left()
 
@@ -48,7 +48,7 @@ def test_what_is_marked_is_drawn_where_it_stands(look):
         image = QImage(600, 40, QImage.Format.Format_RGB32)
         image.fill(0xFFFFFF)
         painter = QPainter(image)
-        block.paint(Brush(painter, look, image.rect(), selection=selection))
+        block.paint(PaintContext(painter, look, image.rect(), selection=selection))
         painter.end()
         return image
 

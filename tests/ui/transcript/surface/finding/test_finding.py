@@ -14,10 +14,10 @@ from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingBlock
 from tests.ui.transcript.feeding import Feed, NoPictures
 from ui.look.theme import LIGHT, ThemeSource
 from ui.transcript.surface.finding import reading, tally
-from ui.transcript.surface.finding.finding import Found
-from ui.transcript.surface.finding.needle import Needle
-from ui.transcript.surface.places import boxes_in
-from ui.transcript.surface.reading_ahead import ReadingAhead
+from ui.transcript.surface.finding.finding import FindStatus
+from ui.transcript.surface.finding.needle import Query
+from ui.transcript.surface.places import text_boxes
+from ui.transcript.surface.reading_ahead import Prefetcher
 from ui.transcript.view import TranscriptView
 
 
@@ -34,49 +34,49 @@ class Stand:
         self.view.set_transcript(self.transcript)
         with qtbot.waitExposed(self.view):
             self.view.show()
-        self.told = Found()
-        self.finding = self.view.finding
-        self.finding.found.connect(self._hear)
+        self.told = FindStatus()
+        self.finder = self.view.finder
+        self.finder.status_changed.connect(self._hear)
 
     def _hear(self, found):
         self.told = found
 
     @property
     def rows(self):
-        return self.view.surface.rows
+        return self.view.row_viewport.rows
 
     def send(self, *events):
         self.view.apply([change for event in events for change in self.feed(event)])
 
     def find(self, query, **how):
-        self.finding.look_for(Needle(query, **how))
+        self.finder.search(Query(query, **how))
         return self.rest()
 
     def rest(self):
         """Until everything has been looked at."""
         self.qtbot.waitUntil(
-            lambda: not self.finding._timer.isActive() and not self.finding._rest.isActive(), timeout=20_000
+            lambda: not self.finder._timer.isActive() and not self.finder._rest.isActive(), timeout=20_000
         )
         return self.told.current, self.told.total
 
     def step(self, by=1):
-        self.finding.step(by)
+        self.finder.step(by)
         return self.told.current
 
-    def here(self):
+    def run_inline(self):
         """The boxes of the current match, in the viewport."""
-        index = self.finding._current[0]
-        corner = self.view.surface.row_box(index).topLeft()
-        return [box.translated(corner) for box in boxes_in(self.rows.row(index), self.finding._here)]
+        index = self.finder._current[0]
+        corner = self.view.row_viewport.row_box(index).topLeft()
+        return [box.translated(corner) for box in text_boxes(self.rows.row(index), self.finder._here)]
 
     def words(self):
         """What the current match says."""
-        index = self.finding._current[0]
-        (start, end) = self.finding._here
+        index = self.finder._current[0]
+        (start, end) = self.finder._here
         return self.rows.row(index).plain(start, end)
 
     def is_seen(self):
-        return bool(self.here()) and all(box.top() >= 0 and box.bottom() <= 600 for box in self.here())
+        return bool(self.run_inline()) and all(box.top() >= 0 and box.bottom() <= 600 for box in self.run_inline())
 
     def colors(self):
         image = self.view.viewport().grab().toImage()
@@ -94,12 +94,12 @@ def test_everything_is_counted_and_the_first_below_the_edge_is_the_current_one(q
     stand = Stand(qtbot, many(300))
     assert stand.find("needle") == (30, 30)
     assert stand.is_seen()
-    assert stand.finding._current[0] == 290
-    stand.finding.stop()
+    assert stand.finder._current[0] == 290
+    stand.finder.stop()
     stand.view.scroller.to_start()
     stand.view.scroller.scroll_by(stand.rows.row_top(55))
     current, total = stand.find("NEEDLE")
-    assert (stand.finding._current[0], total) == (60, 30)
+    assert (stand.finder._current[0], total) == (60, 30)
     assert current == 7
     assert stand.is_seen()
 
@@ -108,7 +108,7 @@ def test_steps_go_around_the_ends_and_bring_far_rows_into_sight(qtbot):
     stand = Stand(qtbot, many(300))
     stand.find("needle")
     assert stand.step() == 1
-    assert stand.finding._current[0] == 0
+    assert stand.finder._current[0] == 0
     assert stand.is_seen()
     assert stand.step(-1) == 30
     assert stand.is_seen()
@@ -150,14 +150,14 @@ def test_matches_in_tables_code_and_formulas_are_marked_where_they_are(qtbot):
     widths = []
     for _ in range(3):
         stand.rows.settle()
-        (box,) = stand.here()
+        (box,) = stand.run_inline()
         widths.append(box.width())
         assert 10 < box.width() < 120
         assert box.height() < 40
-        place = stand.view.surface.place_at(box.center().toPoint())
-        assert place.block == stand.finding._here[0][0]
+        place = stand.view.row_viewport.place_at(box.center().toPoint())
+        assert place.block == stand.finder._here[0][0]
         # A formula is all or nothing.
-        assert stand.finding._here[0][1] - 1 <= place.offset <= stand.finding._here[1][1] + 1
+        assert stand.finder._here[0][1] - 1 <= place.offset <= stand.finder._here[1][1] + 1
         stand.step()
 
 
@@ -181,7 +181,7 @@ def test_what_is_folded_is_counted_and_opened_only_while_it_is_the_current_match
     assert len(stand.rows.row(1).blocks) == 1
     assert stand.step() == 4
     assert stand.words() == "needle"
-    stand.finding.stop()
+    stand.finder.stop()
     assert stand.rows.row(3).unfolded
 
 
@@ -207,8 +207,8 @@ def test_text_that_streams_in_is_counted_and_marked_without_looking_at_everythin
     stand.send(TurnStarted("t", "m", "model"), ContentDelta("Start. "))
     assert stand.find("needle") == (10, 10)
     read = []
-    original = tally.raw_of
-    monkeypatch.setattr(tally, "raw_of", lambda item: read.append(item.id) or original(item))
+    original = tally.raw_text_of
+    monkeypatch.setattr(tally, "raw_text_of", lambda item: read.append(item.id) or original(item))
     total = 10
     for _ in range(4):
         stand.send(ContentDelta("A need"))
@@ -227,8 +227,8 @@ def test_paragraphs_that_are_closed_are_not_searched_again_while_the_rest_stream
     stand.send(TurnStarted("t", "m", "model"), ContentDelta("A needle.\n\n" * 30))
     assert stand.find("needle")[1] == 30
     seen = []
-    original = reading.stretches
-    monkeypatch.setattr(reading, "stretches", lambda row, first=0: seen.append(first) or original(row, first))
+    original = reading.text_runs
+    monkeypatch.setattr(reading, "text_runs", lambda row, first=0: seen.append(first) or original(row, first))
     stand.send(ContentDelta("One more needle"))
     stand.rest()
     stand.send(ContentDelta(" and a needle"))
@@ -267,9 +267,9 @@ def test_typing_on_stays_where_it_began(qtbot):
     rows = []
     for end in range(1, 7):
         stand.find("needle"[:end])
-        rows.append(stand.finding._current[0])
+        rows.append(stand.finder._current[0])
     stand.find("nee")
-    assert stand.finding._current[0] == rows[2]
+    assert stand.finder._current[0] == rows[2]
     assert rows[-1] == 102
 
 
@@ -278,7 +278,7 @@ def test_marks_are_seen_and_gone_when_the_search_ends(qtbot):
     assert LIGHT.current_match not in stand.colors()
     stand.find("needle")
     assert {LIGHT.match, LIGHT.current_match} <= stand.colors()
-    stand.finding.stop()
+    stand.finder.stop()
     assert not {LIGHT.match, LIGHT.current_match} & stand.colors()
 
 
@@ -309,7 +309,7 @@ def test_marked_text_can_be_read(name):
 
 
 def test_a_match_in_a_part_of_a_long_message_that_was_not_read_yet_is_gone_to(qtbot, monkeypatch):
-    monkeypatch.setattr(ReadingAhead, "start", lambda ahead: None)
+    monkeypatch.setattr(Prefetcher, "start", lambda ahead: None)
     text = "\n\n".join(f"Paragraph {number}, with a few words in it." for number in range(3000))
     text = text.replace("Paragraph 40,", "Paragraph 40 a *need*le,").replace("Paragraph 2900,", "A needle,")
     stand = Stand(qtbot, [Message.assistant(text), Message.user("Thank you.")])
@@ -327,13 +327,13 @@ def test_a_row_may_change_and_be_gone_in_one_frame(qtbot):
     stand.find("needle")
     stand.send(ToolArgsDelta("a", "run", '": 1'), RunFinished(RunEnd.CANCELLED))
     assert stand.rest()[1] == 3
-    assert not stand.finding._changed
+    assert not stand.finder._changed
 
 
 def test_the_current_match_goes_with_its_row_and_the_next_is_found_from_where_one_reads(qtbot):
     stand = Stand(qtbot, many(6, every=1))
     stand.find("needle")
-    while stand.finding._current[0] != 3:
+    while stand.finder._current[0] != 3:
         stand.step()
     del stand.transcript._items[:1]
     stand.view.apply([Removed(0, 1)])
@@ -347,18 +347,18 @@ def test_the_current_match_goes_with_its_row_and_the_next_is_found_from_where_on
 
 def test_the_keyboard_goes_with_its_row(qtbot):
     stand = Stand(qtbot, many(5))
-    stand.view.surface.focus((4, ""))
+    stand.view.row_viewport.focus((4, ""))
     del stand.transcript._items[1:2]
     stand.view.apply([Removed(1, 1)])
-    assert stand.view.surface.focused == (3, "")
+    assert stand.view.row_viewport.focused == (3, "")
     del stand.transcript._items[3:4]
     stand.view.apply([Removed(3, 1)])
-    assert stand.view.surface.focused == (-1, "")
+    assert stand.view.row_viewport.focused == (-1, "")
 
 
 def test_what_is_forgotten_makes_room(qtbot):
     stand = Stand(qtbot, many(40))
-    texts = stand.finding._texts
+    texts = stand.finder._texts
     stand.find("needle")
     for item in list(stand.transcript):
         texts.forget(item.id)

@@ -11,8 +11,8 @@ from tests.ui.transcript.surface.finding.test_finding import Stand, thinking
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.math.math_block import MathBlock
 from ui.transcript.surface.finding import needle
-from ui.transcript.surface.finding.needle import Needle
-from ui.transcript.surface.finding.tally import Tally
+from ui.transcript.surface.finding.needle import Query
+from ui.transcript.surface.finding.tally import MatchCounts
 
 COUNT = 20_000
 CODE = "```\n" + "ab cde fgh1234567890" * COUNT + "\n```"
@@ -39,12 +39,12 @@ def asked(monkeypatch):
 @pytest.mark.parametrize("wraps", [False, True])
 def test_a_paint_and_a_step_ask_for_the_boxes_of_what_is_seen(qtbot, asked, wraps):
     stand = Stand(qtbot, [Message.assistant(CODE)])
-    qtbot.waitUntil(lambda: not stand.rows.has_unread())
+    qtbot.waitUntil(lambda: not stand.rows.has_lazy_sections())
     stand.rows.settle()
     assert stand.find("cde")[1] == COUNT
     assert len(asked.taken()) <= 60
     if wraps:
-        next(each for each in stand.rows.row(0).blocks if isinstance(each, CodeBlock))._press_wrap()
+        next(each for each in stand.rows.row(0).blocks if isinstance(each, CodeBlock))._toggle_wrap()
     seen = 36 * 6 if wraps else 8
     for by in (1, 1, -1, 1):
         stand.step(by)
@@ -59,10 +59,10 @@ def test_a_step_around_the_end_goes_to_the_last_match(qtbot):
     stand = Stand(qtbot, [Message.assistant(CODE)])
     stand.view.scroller.to_start()
     stand.find("cde")
-    assert stand.finding._current == (0, 0)
+    assert stand.finder._current == (0, 0)
     assert stand.step(-1) == COUNT
     assert stand.is_seen()
-    (box,) = stand.here()
+    (box,) = stand.run_inline()
     assert 0 <= box.left() < box.right() <= stand.view.viewport().width()
 
 
@@ -82,16 +82,16 @@ def test_a_formula_is_asked_once_and_not_for_each_match(qtbot, monkeypatch):
 
 def test_a_long_text_is_looked_through_in_parts(qtbot, monkeypatch):
     looked = []
-    real = Needle._found
-    monkeypatch.setattr(Needle, "_found", lambda self, text: looked.append(len(text)) or real(self, text))
+    real = Query._find
+    monkeypatch.setattr(Query, "_find", lambda self, text: looked.append(len(text)) or real(self, text))
     stand = Stand(qtbot, [Message.assistant(CODE)])
-    tally = Tally(Needle("cde"), stand.rows, stand.finding._texts)
+    tally = MatchCounts(Query("cde"), stand.rows, stand.finder._texts)
     steps = sum(1 for _ in tally.count([0]))
     assert max(looked) <= 25_000
     assert steps >= len(CODE) // 25_000
     looked.clear()
-    assert len(tally.places(0)) == COUNT
-    assert tally.places(0)[-1] == tally.places(0)[COUNT - 1]
+    assert len(tally.matches_in_row(0)) == COUNT
+    assert tally.matches_in_row(0)[-1] == tally.matches_in_row(0)[COUNT - 1]
     assert looked == []
 
 
@@ -103,12 +103,12 @@ QUERIES = st.sampled_from(["a", "ab", "aa", "ss", "ß", "😀", "b a", "ΣΑ"])
 @given(QUERIES, TEXTS, st.booleans(), st.integers(1, 7))
 @example(query="ab", text="xabx", whole_words=False, size=2)
 def test_parts_find_what_the_whole_finds(query, text, whole_words, size):
-    sought = Needle(query, whole_words=whole_words)
-    whole = sought.spans(text)
-    assert len(list(sought.parts(text))) <= 1
+    sought = Query(query, whole_words=whole_words)
+    whole = sought.find_all(text)
+    assert len(list(sought.find_in_steps(text))) <= 1
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(needle, "_PART", size)
-        assert sought.spans(text) == whole
+        patch.setattr(needle, "_SEARCH_PART", size)
+        assert sought.find_all(text) == whole
 
 
 def test_what_was_opened_for_a_match_is_folded_again_when_rows_came_above_it(qtbot):
@@ -123,5 +123,5 @@ def test_what_was_opened_for_a_match_is_folded_again_when_rows_came_above_it(qtb
     stand.rest()
     assert len(stand.rows.row(2).blocks) == 2
     stand.step()
-    assert stand.finding._current[0] == 3
+    assert stand.finder._current[0] == 3
     assert len(stand.rows.row(2).blocks) == 1

@@ -14,10 +14,10 @@ from ui.transcript.blocks import flow
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.text_block import TextBlock
 from ui.transcript.surface.finding import near, reading
-from ui.transcript.surface.finding.marks import Marks
-from ui.transcript.surface.finding.needle import Needle
-from ui.transcript.surface.finding.reading import Texts, first_unread
-from ui.transcript.surface.finding.texts import stretches
+from ui.transcript.surface.finding.marks import MatchHighlights
+from ui.transcript.surface.finding.needle import Query
+from ui.transcript.surface.finding.reading import SearchableTexts, first_lazy_section
+from ui.transcript.surface.finding.texts import iter_text_runs
 
 PARAGRAPH = "漢字 " * 40_000
 CODE = "```\n" + "漢字 😀 line\n" * 20_000 + "```"
@@ -31,9 +31,9 @@ def stand(qtbot):
 def shown(stand, text):
     """The row of an answer, read to its end."""
     stand.view.set_transcript(Transcript([Message.assistant(text)]))
-    stand.qtbot.waitUntil(lambda: not stand.rows.has_unread())
+    stand.qtbot.waitUntil(lambda: not stand.rows.has_lazy_sections())
     row = stand.rows.row(0)
-    while (unread := first_unread(row)) is not None:
+    while (unread := first_lazy_section(row)) is not None:
         row.read(unread)
     return row
 
@@ -41,8 +41,8 @@ def shown(stand, text):
 @pytest.fixture
 def looked(monkeypatch):
     """The lengths of the texts that were looked through."""
-    lengths, real = [], Needle.spans
-    monkeypatch.setattr(Needle, "spans", lambda self, text: lengths.append(len(text)) or real(self, text))
+    lengths, real = [], Query.find_all
+    monkeypatch.setattr(Query, "find_all", lambda self, text: lengths.append(len(text)) or real(self, text))
     return lengths
 
 
@@ -52,7 +52,7 @@ def seen_by(marks, row, top):
 
 @pytest.mark.parametrize("text", [PARAGRAPH, CODE])
 def test_only_what_is_around_the_screen_is_looked_through_and_once(stand, looked, text):
-    row, marks = shown(stand, text), Marks(Needle("漢"))
+    row, marks = shown(stand, text), MatchHighlights(Query("漢"))
     first = seen_by(marks, row, row.height // 2)
     assert first
     assert 0 < sum(looked) < 25_000
@@ -62,7 +62,7 @@ def test_only_what_is_around_the_screen_is_looked_through_and_once(stand, looked
 
 
 def test_the_lines_of_long_code_are_joined_once(stand, monkeypatch):
-    row, marks, joined = shown(stand, CODE), Marks(Needle("漢")), []
+    row, marks, joined = shown(stand, CODE), MatchHighlights(Query("漢")), []
     real = CodeBlock.plain
     monkeypatch.setattr(CodeBlock, "plain", lambda block: joined.append(block) or real(block))
     for top in (0, 3000, 9000):
@@ -74,17 +74,17 @@ def test_the_lines_of_long_code_are_joined_once(stand, monkeypatch):
 
 
 def test_code_that_grew_is_looked_through_again(stand):
-    row, marks = shown(stand, CODE), Marks(Needle("needle"))
+    row, marks = shown(stand, CODE), MatchHighlights(Query("needle"))
     block = next(each for each in row.blocks if isinstance(each, CodeBlock))
     row.settle_block(row.blocks.index(block))
     assert not seen_by(marks, row, row.height - 200)
-    block.grow("\nneedle")
+    block.append("\nneedle")
     row.settle_block(row.blocks.index(block))
     assert seen_by(marks, row, row.height - 200)
 
 
 def test_of_a_long_paragraph_only_pieces_near_the_screen_are_asked_for_their_text(stand, monkeypatch):
-    row, marks, asked = shown(stand, PARAGRAPH), Marks(Needle("漢字")), []
+    row, marks, asked = shown(stand, PARAGRAPH), MatchHighlights(Query("漢字")), []
     assert len(row.blocks) > 25
     top = row.height // 2
     real = TextBlock.plain
@@ -103,20 +103,20 @@ QUERIES = st.sampled_from(["a", "aa", "aba", "ss", "ß", "😀", "b a", "漢", "
 @example(["aa", "b"] * 9, "aab", False, 1)
 def test_a_part_of_code_has_the_matches_of_the_whole(stand, words, query, whole_words, size):
     row = shown(stand, "```\nx" + "".join(words) + "x\n```")
-    sought = Needle(query, whole_words=whole_words)
+    sought = Query(query, whole_words=whole_words)
     index = next(at for at, each in enumerate(row.blocks) if isinstance(each, CodeBlock))
     row.settle_block(index)
-    (whole,) = [each for each in stretches(row) if each.first == index]
-    expected = {whole.selection(*span) for span in sought.spans(whole.text)}
+    (whole,) = [each for each in iter_text_runs(row) if each.first == index]
+    expected = {whole.selection(*span) for span in sought.find_all(whole.text)}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(near, "_PART", size)
-        patch.setattr(near, "_SHORT", 1)
-        patch.setattr(near, "_BACK", 1000)
-        long, finder = near._LongText(row.blocks[index]), near.Near(sought)
+        patch.setattr(near, "_PART_LENGTH", size)
+        patch.setattr(near, "_SHORT_TEXT", 1)
+        patch.setattr(near, "_LOOKBACK", 1000)
+        long, finder = near._LongText(row.blocks[index]), near.VisibleText(sought)
         for start in range(0, len(whole.text), 3):
             seen = [(start, start + 5)]
             parts = finder._parts_of(long, index, seen)
-            found = {part.selection(*span) for part in parts for span in sought.spans(part.text)}
+            found = {part.selection(*span) for part in parts for span in sought.find_all(part.text)}
             assert inside(found, seen) == inside(expected, seen)
 
 
@@ -127,10 +127,10 @@ def inside(places, spans):
 
 def test_the_pieces_of_a_long_paragraph_are_read_in_steps(stand, monkeypatch):
     row = shown(stand, PARAGRAPH)
-    monkeypatch.setattr(reading, "_STEP", -1)
+    monkeypatch.setattr(reading, "_STEP_SECONDS", -1)
     asked, real = [], TextBlock.plain
     monkeypatch.setattr(TextBlock, "plain", lambda block: asked.append(block) or real(block))
-    steps = Texts(stand.rows).of(0)
+    steps = SearchableTexts(stand.rows).text_runs_of(0)
     for at in range(len(row.blocks)):
         assert next(steps) is None
         assert len(asked) == at
@@ -138,13 +138,13 @@ def test_the_pieces_of_a_long_paragraph_are_read_in_steps(stand, monkeypatch):
 
 
 def test_matches_over_the_seams_of_pieces_are_those_of_the_whole(stand):
-    row, sought = shown(stand, "漢" * 20_000), Needle("漢漢漢")
-    expected = {each.selection(*span) for each in stretches(row) for span in sought.spans(each.text)}
+    row, sought = shown(stand, "漢" * 20_000), Query("漢漢漢")
+    expected = {each.selection(*span) for each in iter_text_runs(row) for span in sought.find_all(each.text)}
     assert len(row.blocks) > 3
     for index in range(len(row.blocks)):
         row.settle_block(index)
     for top in range(0, row.height - 300, 400):
-        found = seen_by(Marks(sought), row, top)
+        found = seen_by(MatchHighlights(sought), row, top)
         assert found
         assert set(found) <= expected
 
@@ -154,7 +154,7 @@ def test_an_update_drops_the_long_texts_of_its_row(stand):
     stand.find("漢")
     stand.view.scroller.to_end()
     stand.view.viewport().grab()
-    kept = stand.finding._marks._near._long
+    kept = stand.finder._marks._near._long
     assert kept
     stand.send(ContentDelta("漢"))
     assert not kept
@@ -184,11 +184,11 @@ class Turns:
 
 @pytest.mark.parametrize("text", ["漢字 " * 300, "a\u2028é" * 300, "שלום " * 300])
 def test_a_text_is_looked_through_once_for_turns(stand, monkeypatch, text):
-    turns = Turns(flow._TURNS)
-    monkeypatch.setattr(flow, "_TURNS", turns)
+    turns = Turns(flow._RIGHT_TO_LEFT)
+    monkeypatch.setattr(flow, "_RIGHT_TO_LEFT", turns)
     row = shown(stand, text)
     row.settle_block(0)
     turns.count = 0
-    made = flow.Flow(row.blocks[0].line(), row.stage.look.body, row.stage.look, 300, 20)
+    made = flow.TextLayout(row.blocks[0].line(), row.stage.look.body, row.stage.look, 300, 20)
     assert sum(bool(made.boxes(start, 1)) for start in range(0, 900, 3)) > 200
     assert turns.count == 1

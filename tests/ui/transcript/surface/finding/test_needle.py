@@ -5,13 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ui.transcript.random_markdown import markdown
-from ui.transcript.markdown.inline import cut, inline, units
-from ui.transcript.markdown.stream import leaves_of
-from ui.transcript.surface.finding.needle import Needle
+from ui.transcript.markdown.inline import parse_inline, slice_utf16, utf16_length
+from ui.transcript.markdown.stream import parse_leaves
+from ui.transcript.surface.finding.needle import Query
 
 
 def found(query, text, **how):
-    return [cut(text, *span) for span in Needle(query, **how).spans(text)]
+    return [slice_utf16(text, *span) for span in Query(query, **how).find_all(text)]
 
 
 @pytest.mark.parametrize(
@@ -59,40 +59,40 @@ def test_whole_words_end_where_words_end(query, text, count):
 
 def test_what_stands_behind_letters_that_grow_is_where_it_is():
     text = "ßßß😀 target İİ target"
-    spans = Needle("target").spans(text)
+    spans = Query("target").find_all(text)
     assert [text.encode("utf-16-le")[2 * a : 2 * b].decode("utf-16-le") for a, b in spans] == ["target", "target"]
 
 
 @settings(deadline=None)
 @given(st.text(max_size=40), st.text(min_size=1, max_size=4), st.booleans(), st.booleans())
 def test_spans_follow_each_other_and_say_what_was_asked(text, query, match_case, whole_words):
-    needle = Needle(query, match_case=match_case, whole_words=whole_words)
+    needle = Query(query, match_case=match_case, whole_words=whole_words)
     at = 0
-    for start, end in needle.spans(text):
-        assert at <= start < end <= units(text)
-        part = cut(text, start, end)
-        assert Needle(part, match_case=match_case).spans(part) == [(0, units(part))]
+    for start, end in needle.find_all(text):
+        assert at <= start < end <= utf16_length(text)
+        part = slice_utf16(text, start, end)
+        assert Query(part, match_case=match_case).find_all(part) == [(0, utf16_length(part))]
         at = end
     if not whole_words and match_case:
-        assert bool(needle.spans(f"{text}{query}"))
+        assert bool(needle.find_all(f"{text}{query}"))
 
 
 @settings(max_examples=300, deadline=None)
 @given(markdown, st.data())
 def test_no_word_that_is_shown_is_missed_by_the_cheap_look(text, data):
-    leaves, references = leaves_of(text)
+    leaves, references = parse_leaves(text)
     for leaf in leaves:
-        lines = [inline(each, references).plain() for row in leaf.cells for each in row]
-        lines.append(leaf.text if leaf.kind in {"code", "math"} else inline(leaf.text, references).plain())
+        lines = [parse_inline(each, references).plain() for row in leaf.cells for each in row]
+        lines.append(leaf.text if leaf.kind in {"code", "math"} else parse_inline(leaf.text, references).plain())
         for line in filter(None, lines):
             start = data.draw(st.integers(0, len(line) - 1))
             query = line[start : start + 12]
-            assert Needle(query).may_be_in(text), (query, line)
-            assert Needle(query, match_case=True).may_be_in(text), (query, line)
+            assert Query(query).may_match(text), (query, line)
+            assert Query(query, match_case=True).may_match(text), (query, line)
 
 
 def test_the_cheap_look_leaves_out_what_is_certainly_not_there():
-    assert not Needle("nowhere").may_be_in("Some **text** with `code` and a [link](https://x.org).")
-    assert Needle("unbelievable").may_be_in("un*believ*able")
-    assert Needle("café").may_be_in("caf&eacute;")
-    assert Needle("->").may_be_in("anything")
+    assert not Query("nowhere").may_match("Some **text** with `code` and a [link](https://x.org).")
+    assert Query("unbelievable").may_match("un*believ*able")
+    assert Query("café").may_match("caf&eacute;")
+    assert Query("->").may_match("anything")

@@ -5,8 +5,8 @@ import pytest
 from desktop_agent.vocabulary.messages import Message
 from tests.ui.transcript.feeding import read_all
 from tests.ui.transcript.surface.finding.test_finding import Stand
-from ui.transcript.rows.body.unread import UnreadBlock
-from ui.transcript.surface.finding.origin import Origin
+from ui.transcript.rows.body.unread import LazySection
+from ui.transcript.surface.finding.origin import SearchOrigin
 
 COUNT = 600
 TEXT = "\n\n".join(f"Paragraph {at} with an apple in it, and with more words, so that it wraps." for at in range(COUNT))
@@ -19,7 +19,7 @@ def on_screen(stand):
 
 
 def unread(stand):
-    return sum(isinstance(block, UnreadBlock) for block in stand.rows.row(0).blocks)
+    return sum(isinstance(block, LazySection) for block in stand.rows.row(0).blocks)
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 1.0])
@@ -51,7 +51,7 @@ def test_it_does_not_matter_who_reads_the_row_meanwhile(qtbot, monkeypatch):
     stand = Stand(qtbot, [Message.assistant(TEXT)])
     stand.rows.settle()
     before = on_screen(stand)
-    real = Origin.read_on
-    monkeypatch.setattr(Origin, "read_on", lambda origin: read_all(stand.rows.row(0)) or real(origin))
+    real = SearchOrigin.read_step
+    monkeypatch.setattr(SearchOrigin, "read_step", lambda origin: read_all(stand.rows.row(0)) or real(origin))
     current, _ = stand.find("apple")
     assert before + 1 <= current <= before + 3

@@ -8,10 +8,10 @@ from PySide6.QtCore import QRect
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.vocabulary.messages import Message
 from tests.ui.transcript.surface.finding.test_finding import Stand
-from ui.transcript.surface.finding.marks import Marks
-from ui.transcript.surface.finding.needle import Needle
-from ui.transcript.surface.finding.texts import stretches
-from ui.transcript.surface.places import boxes_in
+from ui.transcript.surface.finding.marks import MatchHighlights
+from ui.transcript.surface.finding.needle import Query
+from ui.transcript.surface.finding.texts import iter_text_runs
+from ui.transcript.surface.places import text_boxes
 
 LEFT, RIGHT, BOTH = "word needle", "שלום needle", "word שלום needle מرحبا"
 CELLS = st.builds(lambda kind, count: " ".join([kind] * count), st.sampled_from([LEFT, RIGHT, BOTH]), st.integers(0, 9))
@@ -24,12 +24,12 @@ def table(rows):
 
 def unmarked(row, needle, height):
     """The matches that stand in a part of a row, so high, and are not among its marks; the row is looked through."""
-    marks, found = Marks(needle), []
-    places = [each.selection(*span) for each in stretches(row) for span in needle.spans(each.text)]
-    boxes = {place: [box.toRect() for box in boxes_in(row, place)] for place in places}
+    marks, found = MatchHighlights(needle), []
+    places = [each.selection(*span) for each in iter_text_runs(row) for span in needle.spans(each.text)]
+    boxes = {place: [box.toRect() for box in text_boxes(row, place)] for place in places}
     for top in range(0, row.height, max(7, row.height // 40)):
         clip = QRect(0, top, row.width, height)
-        marked = {place for part in marks.in_row(row, clip) for place in part}
+        marked = {place for part in marks.matches_in_row(row, clip) for place in part}
         inside = clip.adjusted(0, 2, 0, -2)
         found += [at for at in places if at not in marked and any(box.intersects(inside) for box in boxes[at])]
     return found
@@ -55,7 +55,7 @@ def shown(stand, text):
 @example([(" ".join([RIGHT] * 3), "x")] * 40, 100)
 @example([("x", " ".join([RIGHT] * 3))] * 40, 100)
 def test_in_cells(stand, rows, height):
-    assert not unmarked(shown(stand, table(rows)), Needle("needle"), height)
+    assert not unmarked(shown(stand, table(rows)), Query("needle"), height)
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -66,10 +66,10 @@ def test_in_cells(stand, rows, height):
 def test_in_paragraphs(stand, words):
     row = shown(stand, " ".join(words))
     for query in ("needle", "שלום"):
-        assert not unmarked(row, Needle(query), 12)
+        assert not unmarked(row, Query(query), 12)
 
 
 def test_where_all_goes_from_left_to_right_only_the_lines_that_are_seen_count(stand):
-    row, marks = shown(stand, " ".join(["needle"] * 400)), Marks(Needle("needle"))
-    (places,) = marks.in_row(row, QRect(0, row.height // 2, row.width, 10))
+    row, marks = shown(stand, " ".join(["needle"] * 400)), MatchHighlights(Query("needle"))
+    (places,) = marks.matches_in_row(row, QRect(0, row.height // 2, row.width, 10))
     assert 0 < len(places) < 60

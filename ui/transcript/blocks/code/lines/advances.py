@@ -5,9 +5,9 @@ from math import ceil
 
 from PySide6.QtGui import QFont, QFontMetricsF
 
-from ui.transcript.blocks.code.lines.cuts import LONGEST
-from ui.transcript.blocks.code.lines.hidden import is_spelled_out, longest_label
-from ui.transcript.look import Look
+from ui.transcript.blocks.code.lines.cuts import MAX_PIECE_LENGTH
+from ui.transcript.blocks.code.lines.hidden import longest_label, may_be_spelled_out
+from ui.transcript.look import RenderStyle
 
 TAB = 4
 """Characters from one tab stop to the next."""
@@ -15,8 +15,8 @@ TAB = 4
 ALMOST = 0.001
 """Pixels that are no reason for another row."""
 
-_LOOKED_AT = 64
-_REMEMBERED = 20_000
+_SAMPLES = 64
+_MAX_KEPT = 20_000
 
 
 class Advances(dict[str, float]):
@@ -31,17 +31,17 @@ class Advances(dict[str, float]):
         self.label = self._metrics.horizontalAdvance(longest_label())
 
     def __missing__(self, character: str) -> float:
-        if is_spelled_out(character):
+        if may_be_spelled_out(character):
             found = self._metrics.horizontalAdvance("⟨U+00000⟩")
         elif "\u3041" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7a3":
             found = self.wide
         else:
             found = self._metrics.horizontalAdvance(character)
-        if len(self) < _REMEMBERED:
+        if len(self) < _MAX_KEPT:
             self[character] = found
         return found
 
-    def after(self, used: float, character: str) -> float:
+    def width_after(self, used: float, character: str) -> float:
         """How much of a row is used with one more character."""
         if character != "\t":
             return used + self[character]
@@ -52,9 +52,9 @@ class Advances(dict[str, float]):
         """Whether all its characters are equally wide, and none of them is drawn as something else."""
         return self.is_even and text.isascii() and text.isprintable()
 
-    def in_row(self, width: float) -> int:
+    def columns_per_row(self, width: float) -> int:
         """Plain characters that stand on one row."""
-        return max(1, min(LONGEST, int((width + ALMOST) / self.plain)))
+        return max(1, min(MAX_PIECE_LENGTH, int((width + ALMOST) / self.plain)))
 
     def columns(self, lines: Sequence[str]) -> list[int]:
         """On how many columns lines stand; negative, where that says no more than whether it is one row; 0: unknown.
@@ -73,17 +73,17 @@ class Advances(dict[str, float]):
             return len(line) or 1
         return -len(line.expandtabs(TAB)) if self.is_plain(line.replace("\t", "")) else 0
 
-    def at_most(self, text: str) -> int:
+    def max_columns(self, text: str) -> int:
         """Columns of a text, measured; wherever it has its tabs, it needs no more."""
         wide = sum(map(self.__getitem__, text.replace("\t", " " * TAB)))
         return max(1, ceil((wide - ALMOST) / self.plain))
 
-    def about(self, text: str) -> float:
+    def estimate_width(self, text: str) -> float:
         """About how wide a text is; every so many of its characters are looked at."""
         if self.is_plain(text):
             return len(text) * self.plain
         # Odd: what alternates is met as often as it is there.
-        every = len(text) // _LOOKED_AT | 1
+        every = len(text) // _SAMPLES | 1
         return sum(map(self.__getitem__, text[::every])) * every
 
 
@@ -91,7 +91,7 @@ _KNOWN: dict[str, Advances] = {}
 _FONTS = 4
 
 
-def advances_of(look: Look) -> Advances:
+def advances_of(look: RenderStyle) -> Advances:
     """Those of the font of code."""
     key = look.mono.key()
     found = _KNOWN.get(key)

@@ -2,16 +2,16 @@
 
 from bisect import bisect_right
 
-from ui.transcript.blocks.block import Span
+from ui.transcript.blocks.block import TextRange
 from ui.transcript.blocks.code.lines.lengths import unit_length
-from ui.transcript.blocks.colouring.coloured import Word
+from ui.transcript.blocks.colouring.coloured import StyledWord
 
 
 class CodeText:
     """Appending costs what the new text costs. Places are UTF-16 units."""
 
     def __init__(self, text: str) -> None:
-        self.words: list[list[Word]] = []
+        self.words: list[list[StyledWord]] = []
         self._lines = text.split("\n")
         self._starts = [0]
         for line in self._lines:
@@ -31,15 +31,15 @@ class CodeText:
         """Of all lines."""
         return self._starts[-1] - 1
 
-    def between(self, first: int, last: int) -> str:
+    def lines_between(self, first: int, last: int) -> str:
         """Whole lines, each with its end."""
         return "".join(f"{line}\n" for line in self._lines[first:last])
 
-    def words_of(self, index: int) -> list[Word]:
+    def words_of(self, index: int) -> list[StyledWord]:
         """The words of a line, as far as they are known."""
         return self.words[index] if index < len(self.words) else []
 
-    def colour(self, first: int, words: list[list[Word]]) -> int | None:
+    def highlight(self, first: int, words: list[list[StyledWord]]) -> int | None:
         """Words of the lines from `first` on; answers the first line that looks different."""
         self.words += [[] for _ in range(len(self.words), first)]
         old = self.words[first : first + len(words)]
@@ -47,7 +47,7 @@ class CodeText:
         old += [[] for _ in range(len(old), len(words))]
         changed = [index for index, (new, before) in enumerate(zip(words, old, strict=True), first) if new != before]
         for index in changed:
-            self._recoloured(index)
+            self._on_highlighted(index)
         return changed[0] if changed else None
 
     def append(self, text: str) -> int:
@@ -61,16 +61,16 @@ class CodeText:
             self._starts.append(self._starts[-1] + unit_length(line) + 1)
         added = range(first, len(self._lines))
         self._longest = max(self._longest, *added, key=lambda index: len(self._lines[index]))
-        self._grew(first, head)
+        self._on_line_grown(first, head)
         return first
 
-    def _recoloured(self, index: int) -> None:
+    def _on_highlighted(self, index: int) -> None:
         """The words of a line are others."""
 
-    def _grew(self, index: int, more: str) -> None:
+    def _on_line_grown(self, index: int, more: str) -> None:
         """A line has more text at its end, and there may be lines behind it."""
 
-    def line_span(self, offset: int) -> Span:
+    def line_span(self, offset: int) -> TextRange:
         """The line around a place."""
         index = self._line_of(offset)
         return self._starts[index], self._starts[index + 1] - 1
@@ -78,7 +78,7 @@ class CodeText:
     def _line_of(self, offset: int) -> int:
         return max(0, min(bisect_right(self._starts, offset) - 1, len(self._lines) - 1))
 
-    def _part(self, index: int, span: Span | None) -> Span | None:
+    def _range_in_line(self, index: int, span: TextRange | None) -> TextRange | None:
         """Start and end of what of a span is in a line."""
         if not span:
             return None

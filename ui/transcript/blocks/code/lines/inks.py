@@ -2,14 +2,14 @@
 
 from PySide6.QtGui import QColor, QFont, QTextCharFormat
 
-from ui.transcript.blocks.colouring.palette import COLORS
-from ui.transcript.look import Look
+from ui.transcript.blocks.colouring.palette import SYNTAX_COLORS
+from ui.transcript.look import RenderStyle
 
 BOLD = "bold"
 """A kind by itself, or before the name of a colour and a space."""
 
 # Each reaches 4.5:1 on the code background of its theme, and no two are taken for each other.
-TERMINAL = {
+TERMINAL_COLORS = {
     False: {
         "red": "#b3261e",
         "green": "#266e15",
@@ -31,12 +31,12 @@ TERMINAL = {
 }
 
 
-class Inks(dict[str, QTextCharFormat]):
+class WordFormats(dict[str, QTextCharFormat]):
     """A format for each kind of word."""
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: RenderStyle) -> None:
         super().__init__()
-        self._colors = {**COLORS[look.theme.is_dark], **TERMINAL[look.theme.is_dark]}
+        self._colors = {**SYNTAX_COLORS[look.theme.is_dark], **TERMINAL_COLORS[look.theme.is_dark]}
 
     def __missing__(self, kind: str) -> QTextCharFormat:
         made = self[kind] = QTextCharFormat()

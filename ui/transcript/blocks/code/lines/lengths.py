@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from ui.transcript.markdown.units import units as unit_length
+from ui.transcript.markdown.units import utf16_length as unit_length
 
 
-class UnitStarts:
+class Utf16Offsets:
     """The places of characters in UTF-16 units, for a list of characters that gets longer."""
 
     def __init__(self, line: str, starts: Sequence[int]) -> None:
@@ -15,13 +15,13 @@ class UnitStarts:
         self.size = unit_length(line)
         self._units = [0]
 
-    def grow(self, line: str, more: str, kept: int) -> None:
+    def append(self, line: str, more: str, kept: int) -> None:
         """The line has more at its end, and so many of its places are the same."""
         self._line, self.size = line, self.size + unit_length(more)
         del self._units[kept:]
 
     @property
-    def known(self) -> Sequence[int]:
+    def offsets(self) -> Sequence[int]:
         """One for each character."""
         if self.size == len(self._line):
             return self._starts

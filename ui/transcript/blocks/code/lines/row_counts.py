@@ -9,19 +9,19 @@ from itertools import accumulate
 from time import perf_counter
 
 from ui.transcript.blocks.code.lines.advances import Advances
-from ui.transcript.blocks.code.lines.cuts import LONGEST
+from ui.transcript.blocks.code.lines.cuts import MAX_PIECE_LENGTH
 from ui.transcript.blocks.code.lines.wrapped_line import WrappedLine
 
 _SLICE = 0.004
 """Seconds in which rows are counted before the loop goes on."""
 
 
-class RowCounts:
+class RowCounter:
     """`counting` are lines that were begun to be counted. Columns are those of `Advances.columns`."""
 
     def __init__(self) -> None:
         self.counting: dict[int, WrappedLine] = {}
-        self.was_seen_wrong = False
+        self.was_wrong_on_screen = False
         self._lines: Sequence[str] = ()
         self._columns: list[int] = []
         self._wide, self._long = 2, 1
@@ -43,7 +43,7 @@ class RowCounts:
         self._next = 0
         self._found: dict[int, int] = {}
         self.counting.clear()
-        self.was_seen_wrong = False
+        self.was_wrong_on_screen = False
 
     def line_changed(self, index: int) -> None:
         """From this line on they are counted again. Its own counting goes on where it was."""
@@ -58,31 +58,31 @@ class RowCounts:
     ) -> None:
         """Of all lines. What takes longer than a moment is guessed, and waits for `go_on`."""
         self._lines, self._advances, self._wrapped = lines, advances, wrapped
-        self._in_row = in_row = advances.in_row(width)
-        self._take_found()
+        self._in_row = in_row = advances.columns_per_row(width)
+        self._apply_counts()
         first = len(self._rows)
         if first == len(lines):
             return
-        self._know_columns(lines, advances)
+        self._measure_columns(lines, advances)
         columns = self._columns[first:] if first else self._columns
         more = in_row - 1
         self._rows += [(abs(each) + more) // in_row for each in columns]
         waiting = [index for index, each in enumerate(columns, first) if each == 0 or each < -in_row]
         if waiting:
             self._waiting.update(waiting)
-            self.go_on()
-            self._guess(waiting)
+            self.count_more()
+            self._estimate(waiting)
         self._sum_up(first)
-        self._take_found()
+        self._apply_counts()
 
-    def _know_columns(self, lines: Sequence[str], advances: Advances) -> None:
+    def _measure_columns(self, lines: Sequence[str], advances: Advances) -> None:
         """As far as that is quick. A long line at the end may grow, and is counted on where it was."""
-        known, end = len(self._columns), len(lines) - (len(lines[-1]) > LONGEST)
+        known, end = len(self._columns), len(lines) - (len(lines[-1]) > MAX_PIECE_LENGTH)
         if known < end:
             self._columns += advances.columns(lines[known:end])
         self._columns += [0] * (len(lines) - len(self._columns))
 
-    def _guess(self, waiting: Sequence[int]) -> None:
+    def _estimate(self, waiting: Sequence[int]) -> None:
         """By what is known of their width, or by that of other lines."""
         rows, columns, lines, in_row = self._rows, self._columns, self._lines, self._in_row
         for index in waiting:
@@ -96,12 +96,12 @@ class RowCounts:
     def _sum_up(self, first: int) -> None:
         self._tops[first:] = accumulate(self._rows[first:], initial=self._tops[first])
 
-    def _take_found(self) -> None:
+    def _apply_counts(self) -> None:
         """Heights become what is known by now."""
-        self.was_seen_wrong = False
-        if not self.is_misjudged:
+        self.was_wrong_on_screen = False
+        if not self.is_estimate_wrong:
             return
-        found = self._found | {index: self.counting[index].rows for index in self.too_low()}
+        found = self._found | {index: self.counting[index].rows for index in self.underestimated_lines()}
         for index, rows in found.items():
             self._rows[index] = rows
         self._found.clear()
@@ -121,60 +121,60 @@ class RowCounts:
         return not self._waiting
 
     @property
-    def is_misjudged(self) -> bool:
+    def is_estimate_wrong(self) -> bool:
         """Whether it is known by now that there are more rows, or less."""
-        return bool(self._found or self.too_low())
+        return bool(self._found or self.underestimated_lines())
 
-    def too_low(self) -> list[int]:
+    def underestimated_lines(self) -> list[int]:
         """The lines that have more rows by now than there is room for."""
         counting = self.counting.items()
         return [index for index, line in counting if index < len(self._rows) and len(line.starts) > self._rows[index]]
 
-    def seen(self, index: int, line: WrappedLine) -> None:
+    def on_line_visible(self, index: int, line: WrappedLine) -> None:
         """Somebody looks at a line: if its rows are still to be counted, that is begun."""
         if index in self._waiting:
             self._count_line(index, line, 0)
-            self.was_seen_wrong = self.was_seen_wrong or index in self._found
+            self.was_wrong_on_screen = self.was_wrong_on_screen or index in self._found
 
-    def go_on(self) -> bool:
+    def count_more(self) -> bool:
         """Count for a moment, from above to below; answers whether all is known now."""
         until = perf_counter() + _SLICE
         while self._waiting:
             while self._next not in self._waiting:
                 self._next += 1
-            self._look_at(self._next, until)
+            self._count_waiting(self._next, until)
             if perf_counter() > until:
                 break
         return self.is_complete
 
-    def _look_at(self, index: int, until: float) -> None:
+    def _count_waiting(self, index: int, until: float) -> None:
         line = self._lines[index]
         if not self._columns[index] and len(line) <= self._in_row and self._advances:
-            self._know(index, self._advances.at_most(line))
+            self._record(index, self._advances.max_columns(line))
             if self._columns[index] >= -self._in_row:
-                self._counted(index, 1)
+                self._on_counted(index, 1)
                 return
         if self._wrapped:
             self._count_line(index, self.counting.get(index) or self._wrapped(index), until)
 
     def _count_line(self, index: int, line: WrappedLine, until: float) -> None:
-        line.go_on(until)
+        line.count_more(until)
         if line.is_complete:
-            self._counted(index, line.rows)
+            self._on_counted(index, line.rows)
             if not self._columns[index] and self._advances:
                 # A guess may not look as if it stood on one row.
-                is_short = len(line.line) <= LONGEST
-                guess = max(line.rows * self._in_row, LONGEST + 1)
-                self._know(index, self._advances.at_most(line.line) if is_short else guess)
+                is_short = len(line.line) <= MAX_PIECE_LENGTH
+                guess = max(line.rows * self._in_row, MAX_PIECE_LENGTH + 1)
+                self._record(index, self._advances.max_columns(line.line) if is_short else guess)
         else:
             self.counting[index] = line
 
-    def _know(self, index: int, columns: int) -> None:
+    def _record(self, index: int, columns: int) -> None:
         """About so many: the next guess, at another width or of another line, is the better for it."""
         self._columns[index] = -columns
         self._wide, self._long = self._wide + columns, self._long + len(self._lines[index])
 
-    def _counted(self, index: int, rows: int) -> None:
+    def _on_counted(self, index: int, rows: int) -> None:
         self._waiting.discard(index)
         self.counting.pop(index, None)
         if rows != self._rows[index]:

@@ -4,35 +4,35 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from ui.transcript.blocks.block import Span
+from ui.transcript.blocks.block import TextRange
 from ui.transcript.blocks.code.lines.advances import advances_of
-from ui.transcript.blocks.code.lines.cut_line import Area, CutLine, Placed, Setting
-from ui.transcript.blocks.code.lines.cuts import has_turns, piece_starts
-from ui.transcript.blocks.code.lines.piece import Piece
-from ui.transcript.blocks.colouring.coloured import Word
+from ui.transcript.blocks.code.lines.cut_line import CodeLine, LineLayoutOptions, PlacedPiece, VisibleArea
+from ui.transcript.blocks.code.lines.cuts import find_piece_starts, has_right_to_left
+from ui.transcript.blocks.code.lines.piece import LinePiece
+from ui.transcript.blocks.colouring.coloured import StyledWord
 
 
-class SideLine(CutLine):
+class UnwrappedLine(CodeLine):
     """All on one row."""
 
-    def __init__(self, line: str, setting: Setting, words: Sequence[Word] = ()) -> None:
-        self._starts = piece_starts(line)
+    def __init__(self, line: str, setting: LineLayoutOptions, words: Sequence[StyledWord] = ()) -> None:
+        self._starts = find_piece_starts(line)
         super().__init__(line, setting, words, self._starts)
         self._widths: list[float] = []
         self._edges = [0.0]
-        self._guess_widths()
+        self._estimate_widths()
 
-    def _guess_widths(self) -> None:
+    def _estimate_widths(self) -> None:
         """Of the pieces that have none."""
-        about = advances_of(self.setting.look).about
+        about = advances_of(self.options.style).estimate_width
         parts = (self.characters(number) for number in range(len(self._widths), len(self.starts)))
         self._widths += [about(self.line[first:end]) for first, end in parts]
 
-    def _cut_on(self, more: str, kept: int) -> None:
+    def _recut(self, more: str, kept: int) -> None:
         del more
-        self._starts[kept - 1 :] = piece_starts(self.line, self._starts[kept - 1])
+        self._starts[kept - 1 :] = find_piece_starts(self.line, self._starts[kept - 1])
         del self._widths[kept - 1 :], self._edges[kept:]
-        self._guess_widths()
+        self._estimate_widths()
 
     @property
     def edges(self) -> Sequence[float]:
@@ -52,7 +52,7 @@ class SideLine(CutLine):
         """Of all pieces."""
         return self.edges[-1]
 
-    def piece(self, number: int) -> Piece:
+    def piece(self, number: int) -> LinePiece:
         """From now on its width is exact."""
         found = super().piece(number)
         if self._widths[number] != found.width:
@@ -70,25 +70,25 @@ class SideLine(CutLine):
     def _number_at(self, x: float) -> int:
         return max(0, min(bisect_right(self.edges, x) - 1, len(self.starts) - 1))
 
-    def between(self, area: Area) -> Iterator[Placed]:
+    def pieces_in(self, area: VisibleArea) -> Iterator[PlacedPiece]:
         """Laid out as they come."""
         number = self._number_at(area.left)
         while number < len(self.starts) and (number == 0 or self.edges[number] <= area.right):
             self.piece(number)
-            yield Placed(number, 0, self.edges[number])
+            yield PlacedPiece(number, 0, self.edges[number])
             number += 1
 
-    def seen(self, area: Area) -> Span:
+    def visible_range(self, area: VisibleArea) -> TextRange:
         """Some characters more at both ends; whole pieces where the text turns."""
-        numbers = [piece.number for piece in self.between(area)]
+        numbers = [piece.number for piece in self.pieces_in(area)]
         if not numbers:
             return 0, 0
         start, end = self.span(numbers[0])[0], self.span(numbers[-1])[1]
-        if has_turns(self.line[self.characters(numbers[0])[0] : self.characters(numbers[-1])[1]]):
+        if has_right_to_left(self.line[self.characters(numbers[0])[0] : self.characters(numbers[-1])[1]]):
             return start, end
         return max(start, self.offset_at(area.left, 0) - 1), min(end, self.offset_at(area.right, 0) + 1)
 
-    def place_of(self, number: int) -> tuple[int, float]:
+    def position_of(self, number: int) -> tuple[int, float]:
         """Behind all pieces before it."""
         return 0, self.edges[number]
 

@@ -2,32 +2,32 @@
 
 from collections.abc import Iterator, Sequence
 
-from ui.transcript.blocks.block import Span
+from ui.transcript.blocks.block import TextRange
 from ui.transcript.blocks.code.lines.advances import advances_of
-from ui.transcript.blocks.code.lines.cut_line import Area, CutLine, Placed, Setting
-from ui.transcript.blocks.code.lines.row_cuts import RowCuts
-from ui.transcript.blocks.colouring.coloured import Word
+from ui.transcript.blocks.code.lines.cut_line import CodeLine, LineLayoutOptions, PlacedPiece, VisibleArea
+from ui.transcript.blocks.code.lines.row_cuts import LineWrapper
+from ui.transcript.blocks.colouring.coloured import StyledWord
 
 
-class WrappedLine(CutLine):
+class WrappedLine(CodeLine):
     """`is_complete` says whether the number of its rows is exact."""
 
-    def __init__(self, line: str, setting: Setting, words: Sequence[Word] = ()) -> None:
-        self._cuts = RowCuts(line, setting.width, advances_of(setting.look))
+    def __init__(self, line: str, setting: LineLayoutOptions, words: Sequence[StyledWord] = ()) -> None:
+        self._cuts = LineWrapper(line, setting.width, advances_of(setting.style))
         super().__init__(line, setting, words, self._cuts.starts)
 
-    def _cut_on(self, more: str, kept: int) -> None:
+    def _recut(self, more: str, kept: int) -> None:
         del kept
-        self._cuts.grow(self.line, more)
+        self._cuts.append(self.line, more)
 
     @property
     def is_complete(self) -> bool:
         """Whether all rows are counted."""
         return self._cuts.is_complete
 
-    def go_on(self, until: float) -> None:
+    def count_more(self, until: float) -> None:
         """Count until the clock says so, some rows at least."""
-        self._cuts.go_on(until)
+        self._cuts.count_more(until)
 
     @property
     def rows(self) -> int:
@@ -37,32 +37,32 @@ class WrappedLine(CutLine):
     @property
     def width(self) -> float:
         """That of the column."""
-        return self.setting.width
+        return self.options.width
 
     def number_at(self, offset: int) -> int:
         """The row that holds a place."""
         # There are never more characters than units.
-        self._cuts.know(offset)
+        self._cuts.wrap_until(offset)
         return super().number_at(offset)
 
-    def between(self, area: Area) -> Iterator[Placed]:
+    def pieces_in(self, area: VisibleArea) -> Iterator[PlacedPiece]:
         """Row by row."""
-        self._cuts.know_rows(area.last_row + 1)
+        self._cuts.wrap_rows(area.last_row + 1)
         for number in range(max(0, area.first_row), min(area.last_row, len(self.starts) - 1) + 1):
-            yield Placed(number, number, 0.0)
+            yield PlacedPiece(number, number, 0.0)
 
-    def seen(self, area: Area) -> Span:
+    def visible_range(self, area: VisibleArea) -> TextRange:
         """Whole rows."""
-        numbers = [piece.number for piece in self.between(area)]
+        numbers = [piece.number for piece in self.pieces_in(area)]
         return (self.span(numbers[0])[0], self.span(numbers[-1])[1]) if numbers else (0, 0)
 
-    def place_of(self, number: int) -> tuple[int, float]:
+    def position_of(self, number: int) -> tuple[int, float]:
         """At the left."""
         return number, 0.0
 
     def offset_at(self, x: float, row: int) -> int:
         """In this row, or the last one."""
-        self._cuts.know_rows(row + 1)
+        self._cuts.wrap_rows(row + 1)
         number = max(0, min(row, len(self.starts) - 1))
         return self.span(number)[0] + self.piece(number).offset_at(x)
 
@@ -72,7 +72,7 @@ class WrappedLine(CutLine):
         for number in range(first, last + 1):
             begin, stop = self.span(number)
             if first < number < last and number not in self._pieces:
-                yield number, 0.0, float(self.setting.width)
+                yield number, 0.0, float(self.options.width)
                 continue
             piece = self.piece(number)
             left, right = sorted(piece.x_of(place - begin) for place in (max(begin, start), min(stop, end)))
