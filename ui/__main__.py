@@ -98,53 +98,53 @@ def _run_window(place: "LaunchOptions", early: "EarlySignals") -> int:
     if not instance.is_first():
         sys.stderr.write(f"{instance.sentence}\n")
         return 0 if instance.is_raised else 1
-    front = StartupWindow(app, ThemeSource(), folder)
-    instance.raise_requested.connect(front.raise_window)
+    startup = StartupWindow(app, ThemeSource(), folder)
+    instance.raise_requested.connect(startup.raise_window)
     try:
         if early.received:
             return 0
-        run_until_painted(front)
+        run_until_painted(startup)
         from ui.bridge.loop import run_event_loop
 
-        return run_event_loop(app, lambda: _run_behind_window(front, place, folder, early))
+        return run_event_loop(app, lambda: _run_behind_window(startup, place, folder, early))
     finally:
         instance.close()
 
 
 async def _run_behind_window(
-    front: "StartupWindow", place: "LaunchOptions", folder: Path, early: "EarlySignals"
+    startup: "StartupWindow", place: "LaunchOptions", folder: Path, early: "EarlySignals"
 ) -> int:
     """What is behind the window, from its first paint to the end of the program."""
     from ui.bridge.end_signals import TerminationSignals
 
-    signals = TerminationSignals(front.app)
-    signals.end_requested.connect(front.end_without_asking)
+    signals = TerminationSignals(startup.app)
+    signals.end_requested.connect(startup.end_without_asking)
     if early.received:
-        front.end_without_asking()
+        startup.end_without_asking()
     try:
-        if not await _load(front):
+        if not await _load(startup):
             return 1
-        if front.can_close:
-            front.leave()
+        if startup.can_close:
+            startup.close_window()
             return 0
         gc.freeze()
         gc.enable()
         from ui.app import run_app
 
-        return await run_app(front, place, folder)
+        return await run_app(startup, place, folder)
     finally:
         signals.close()
 
 
-async def _load(front: "StartupWindow") -> bool:
+async def _load(startup: "StartupWindow") -> bool:
     """Import what is behind the window, unless it is left before; whether it could be imported."""
     from ui.shell.start.loading import import_in_slices, import_in_thread
 
     try:
         for room in BACKGROUND_IMPORTS:
-            if not front.can_close:
+            if not startup.can_close:
                 await import_in_thread(room)
-        await import_in_slices(SLICED_IMPORTS, lambda: front.can_close)
+        await import_in_slices(SLICED_IMPORTS, lambda: startup.can_close)
     except Exception:  # noqa: BLE001  whatever a part that is missing or damaged raises
         import traceback
 
@@ -154,7 +154,7 @@ async def _load(front: "StartupWindow") -> bool:
         traceback.print_exc()
         what = "Desktop Agent cannot start: a part of it is missing or damaged."
         await show_startup_error(
-            front, AgentError(what, "Copy what you have written, close the window, and install it again.")
+            startup, AgentError(what, "Copy what you have written, close the window, and install it again.")
         )
         return False
     return True

@@ -55,7 +55,7 @@ _PAINT_SECONDS = 0.3
 """Seconds after which a conversation that was opened is on the screen."""
 
 
-async def run_app(front: StartupWindow, place: LaunchOptions, folder: Path) -> int:
+async def run_app(startup: StartupWindow, place: LaunchOptions, folder: Path) -> int:
     """Make what is behind the window, and stay until it is closed; returns the exit code."""
     defaults = RunDefaults(
         program="window",
@@ -65,24 +65,24 @@ async def run_app(front: StartupWindow, place: LaunchOptions, folder: Path) -> i
         questions=True,
         mode_requests=True,
     )
-    front.app.setApplicationVersion(program_version())
+    startup.app.setApplicationVersion(program_version())
     try:
         engine = await Engine.open(folder, defaults)
     except AgentError as error:
         _log.error("the data folder cannot be opened: %s", error)
-        await show_startup_error(front, error)
+        await show_startup_error(startup, error)
         return 1
-    desk = AppController(front, engine)
-    forget_screen = on_display_lost(desk.save_immediately)
+    controller = AppController(startup, engine)
+    forget_screen = on_display_lost(controller.save_immediately)
     try:
-        if not front.is_ended:
-            desk.begin(place)
-            await desk.wait_until_closed()
+        if not startup.is_ended:
+            controller.begin(place)
+            await controller.wait_until_closed()
     finally:
-        await desk.close()
+        await controller.close()
         await engine.close()
         forget_screen()
-    return await desk.exit_code()
+    return await controller.exit_code()
 
 
 class AppController:
@@ -90,16 +90,16 @@ class AppController:
 
     _lost_draft: ComposerDraft | None = None
 
-    def __init__(self, front: StartupWindow, engine: Engine) -> None:
-        app, themes = front.app, front.themes
-        self._front = front
+    def __init__(self, startup: StartupWindow, engine: Engine) -> None:
+        app, themes = startup.app, startup.themes
+        self._startup = startup
         self._engine = engine
         self._tasks = BackgroundTasks(self._on_problem)
         clock = self._clock = FrameClock(app)
         pictures = PictureStore(engine.pictures)
         self.library = ConversationLibrary(engine, clock, self._tasks, pictures, app)
         self.servers = ModelServers(engine, self._tasks, app)
-        self.window = front.window
+        self.window = startup.window
         page = ConversationPage(
             self.window.frame, self.window.banners, themes, self.library, self.servers, pictures, self._tasks
         )
@@ -108,7 +108,7 @@ class AppController:
         self._garbage_collector = IdleGarbageCollector(clock.tick, lambda: self.library.working, app)
         settings = self._settings = Settings(engine, self._tasks, app)
         self._notifications = DesktopNotifications(self._tasks, app)
-        ActivityNotifier(self.window, self.library, self._notifications, settings, front)
+        ActivityNotifier(self.window, self.library, self._notifications, settings, startup)
         self._help = HelpPresenter(themes, pictures, engine.folder, self.window)
         palette = PalettePresenter(themes, self.window, self.library, self.servers)
         disk = self._disk = DiskMonitor(engine, self._tasks, self.window)
@@ -137,13 +137,13 @@ class AppController:
             self.library,
             self.window,
         )
-        self._close_confirmation = CloseConfirmation(self.window, themes, self._unsaved, lambda: front.can_ask)
+        self._close_confirmation = CloseConfirmation(self.window, themes, self._unsaved, lambda: startup.can_ask)
         self._disk_banner = DiskBanner(disk, self.window.banners, self.window)
         self._connect()
 
     def begin(self, place: LaunchOptions) -> None:
         """Show in the window what belongs into it."""
-        install_accessibility(self._front.app)
+        install_accessibility(self._startup.app)
         self._on_preferences(self._engine.preferences)
         self._garbage_collector.watch(self.window.windowHandle())
         self.library.refresh()
@@ -169,7 +169,7 @@ class AppController:
         self.library.find_interrupted()
         # What was opened is drawn first: threads that import would take half of the processor from it.
         await asyncio.sleep(_PAINT_SECONDS)
-        self._front.app.setWindowIcon(app_icon())
+        self._startup.app.setWindowIcon(app_icon())
         try:
             await self._engine.connections.warm_up()
         finally:
@@ -181,7 +181,7 @@ class AppController:
         await self.closed
         while not await self._close_confirmation.confirm():
             self.closed = asyncio.get_running_loop().create_future()
-            self._front.cancel_end()
+            self._startup.cancel_end()
             await self.closed
 
     async def exit_code(self) -> int:
@@ -206,11 +206,11 @@ class AppController:
         self._clock.blockSignals(True)
         self._garbage_collector.close()
         self.window.page.transcript.close_workers()
-        self._front.leave()
+        self._startup.close_window()
 
     def end(self) -> None:
         """Let the program end, in order."""
-        if not self._front.can_ask:
+        if not self._startup.can_ask:
             self._close_confirmation.end()
         if not self.closed.done():
             self.closed.set_result(None)
@@ -271,7 +271,7 @@ class AppController:
         self._settings_presenter.connect_requested.connect(self.window.show_welcome)
         self._settings_presenter.about_requested.connect(self._help.show_about)
         self._mcp.settings_requested.connect(lambda: self._settings_presenter.show().show_page("mcp"))
-        self._front.ended.connect(self.end)
+        self._startup.ended.connect(self.end)
         self.window.settings_requested.connect(self._show_settings)
         self.window.banners.offer(
             RemedyAction.OPEN_SETTINGS,
@@ -293,8 +293,8 @@ class AppController:
 
     def _on_preferences(self, preferences: Preferences) -> None:
         look = preferences.appearance
-        self._front.scheme.choose(look.theme, look.zoom)
+        self._startup.scheme.choose(look.theme, look.zoom)
         reading, enter_sends = reading_style(look), preferences.chat.enter_sends
-        save_appearance(self._front.places, look.theme, look.zoom, reading, enter_sends=enter_sends)
+        save_appearance(self._startup.state_file, look.theme, look.zoom, reading, enter_sends=enter_sends)
         self.window.page.composer.set_enter_sends(preferences.chat.enter_sends)
         self.window.page.session_controls.refresh_modes()

@@ -31,12 +31,12 @@ _RUN_ENDS = {"stop": RunEnd.COMPLETED, "abort": RunEnd.ABORTED}
 class TurnBoundary:
     """The edge between the turns of one run."""
 
-    def __init__(self, around: RunContext, settings: RunSettings, budget: Budget) -> None:
-        self._around = around
-        self._recorder = around.recorder
+    def __init__(self, context: RunContext, settings: RunSettings, budget: Budget) -> None:
+        self._context = context
+        self._recorder = context.recorder
         self._settings = settings
         self._budget = budget
-        self._compactor = Compactor(around, settings, budget)
+        self._compactor = Compactor(context, settings, budget)
         self._applied: tuple[PromptPolicy, ...] = ()
         self._is_prompt_settled = False
         self._hook_task: asyncio.Task[PromptRuling] | None = None
@@ -73,13 +73,13 @@ class TurnBoundary:
             await self._commit_prompt(judging.result().prompt)
 
     async def _commit_prompt(self, prompt: Message) -> None:
-        if self._around.queue.was_taken_last(prompt.id):
+        if self._context.queue.was_taken_last(prompt.id):
             self._recorder.emit(UserMessageDelivered(prompt.id))
         await self._recorder.commit(prompt)
 
     async def before_turn(self, provider: Provider) -> None:
         """Before the model is asked."""
-        self._around.modes.at_turn_boundary()
+        self._context.modes.at_turn_boundary()
         await self._deliver_queued_messages()
         if self._settings.compact_at is not None and self._is_context_full(provider, self._settings.compact_at):
             await self.compact(provider)
@@ -91,15 +91,15 @@ class TurnBoundary:
         prompt = next(prompts, "")
         answer = next((each for each in reversed(history) if each.role is Role.ASSISTANT), None)
         tools = frozenset(call.name for call in answer.tool_uses) if answer is not None else frozenset[str]()
-        modes = self._around.modes
-        self._applied = self._around.policies.for_turn(turn_id, mode=modes.current.name, tools=tools, prompt=prompt)
+        modes = self._context.modes
+        self._applied = self._context.policies.for_turn(turn_id, mode=modes.current.name, tools=tools, prompt=prompt)
         texts = (*(policy.text for policy in self._applied), modes.addendum)
         return tuple(text for text in texts if text)
 
     def answered(self) -> None:
         """The answer of this turn is in the history: what was added for it alone is used up."""
         applied, self._applied = self._applied, ()
-        self._around.policies.mark_used(applied)
+        self._context.policies.mark_used(applied)
 
     async def compact(self, provider: Provider) -> bool:
         """Summarise older messages for the model. False: there was nothing to be summarised, or it failed."""
@@ -135,7 +135,7 @@ class TurnBoundary:
         self, at: Literal["turn_end", "session_stop"], answer: Message, turns: int
     ) -> Literal["pass", "continue", "stop", "abort"]:
         """What the guards of this moment want; the prompt to go on with is in the history then."""
-        outcome = await self._around.guards.consult(
+        outcome = await self._context.guards.consult(
             at,
             history=self._recorder.history(),
             stop_reason=answer.stop_reason,
@@ -149,11 +149,11 @@ class TurnBoundary:
 
     async def _deliver_queued_messages(self) -> bool:
         """Each message that waits for this moment goes into the history; whether there was one."""
-        queue = self._around.queue
+        queue = self._context.queue
         delivered = False
         while (entry := next((each for each in queue.entries if each.when == "soon"), None)) is not None:
             # What nobody would answer goes on waiting.
-            await self._around.open_provider(self._settings.model)
+            await self._context.open_provider(self._settings.model)
             ruling = await self._run_prompt_hooks(entry.message)
             if entry not in queue.entries:
                 # The person changed it, or took it back, while the hooks looked at it: what they said counts no more.
@@ -170,9 +170,9 @@ class TurnBoundary:
 
     async def _run_prompt_hooks(self, prompt: Message) -> PromptRuling:
         """What the hooks say about it; they are asked about what a person wrote."""
-        if prompt.injected_by is not None or not self._around.hooks.user_prompt_submit:
+        if prompt.injected_by is not None or not self._context.hooks.user_prompt_submit:
             return PromptRuling(allowed=True, prompt=prompt, reason="")
-        return await run_prompt_hooks(self._around.hooks, UserPromptSubmit(prompt, self._recorder.history()))
+        return await run_prompt_hooks(self._context.hooks, UserPromptSubmit(prompt, self._recorder.history()))
 
     def _return_prompt(self, prompt: Message, reason: str) -> None:
         refused = Sentence("The message was not sent: {reason}", {"reason": reason or "a hook refused it."})

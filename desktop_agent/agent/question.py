@@ -26,11 +26,11 @@ class ModelCall:
     """
 
     def __init__(
-        self, provider: Provider, around: RunContext, settings: RunSettings, addenda: Sequence[str] = ()
+        self, provider: Provider, context: RunContext, settings: RunSettings, addenda: Sequence[str] = ()
     ) -> None:
         self._provider = provider
-        self._around = around
-        self._recorder = around.recorder
+        self._context = context
+        self._recorder = context.recorder
         self._settings = settings
         self._addenda = addenda
         self._size = AnswerSize(settings.limits.answer_characters)
@@ -50,13 +50,13 @@ class ModelCall:
                 delay, why = 0.0, _MALFORMED_CALL
                 answer.restart()
             except AgentError as error:
-                wait = None if answer.has_content else self._around.retry.delay(error, attempt)
+                wait = None if answer.has_content else self._context.retry.delay(error, attempt)
                 if wait is None:
                     raise
                 delay, why = wait, str(error)
             self._recorder.emit(RetryScheduled(delay, why, attempt))
             await asyncio.sleep(delay)
-            self._provider = await self._around.open_provider(self._settings.model)
+            self._provider = await self._context.open_provider(self._settings.model)
             attempt += 1
 
     async def _attempt(self, answer: AnswerBuilder, *, may_repeat: bool) -> bool:
@@ -80,13 +80,13 @@ class ModelCall:
         return True
 
     async def _build_request(self) -> BuiltRequest:
-        around = self._around
+        context = self._context
         limits = self._provider.picture_limits(self._settings.model)
         sees = self._provider.model_info(self._settings.model).capabilities.images is not False
-        pictures = PictureSupport(around.read_picture, around.fitter, limits, sees)
+        pictures = PictureSupport(context.read_picture, context.fitter, limits, sees)
         history = self._recorder.history()
-        specs = around.tools.specs()
-        return await build_request(history, self._settings, specs, pictures, self._addenda, around.prepared_history)
+        specs = context.tools.specs()
+        return await build_request(history, self._settings, specs, pictures, self._addenda, context.prepared_history)
 
     def _handle_event(self, event: Event, answer: AnswerBuilder) -> None:
         answer.feed(event, now())

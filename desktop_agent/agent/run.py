@@ -31,19 +31,19 @@ _MIN_WAIT = 0.05
 class Run:
     """One run, from its RunStarted to its single RunFinished. Make one for each prompt."""
 
-    def __init__(self, around: RunContext, settings: RunSettings, budget: Budget | None = None) -> None:
+    def __init__(self, context: RunContext, settings: RunSettings, budget: Budget | None = None) -> None:
         self._budget = budget or Budget(settings.limits)
         self._sub_runs: list[SubRun] = []
-        if around.specialists:
-            delegates = specialist_tools(around, settings, self._budget, Run, self._tracking, self.interrupt)
-            around = replace(around, tools=around.tools.with_tools(*delegates))
-        self._recorder = around.recorder
-        self._agent_path = around.agent_path
+        if context.specialists:
+            delegates = specialist_tools(context, settings, self._budget, Run, self._tracking, self.interrupt)
+            context = replace(context, tools=context.tools.with_tools(*delegates))
+        self._recorder = context.recorder
+        self._agent_path = context.agent_path
         self._stop_requested = asyncio.Event()
         self._out_of_time = False
         self._is_stopped = False
         self._work: asyncio.Task[RunEnd] | None = None
-        self._turns = TurnLoop(around, settings, self._budget, self._stop_requested.is_set)
+        self._turns = TurnLoop(context, settings, self._budget, self._stop_requested.is_set)
 
     @property
     def turn_id(self) -> str | None:

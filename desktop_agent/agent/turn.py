@@ -40,14 +40,14 @@ class TurnLoop:
     """The turns of one run. What is open at any moment is closed by `close`, whatever ended the work."""
 
     def __init__(
-        self, around: RunContext, settings: RunSettings, budget: Budget, is_stopped: Callable[[], bool]
+        self, context: RunContext, settings: RunSettings, budget: Budget, is_stopped: Callable[[], bool]
     ) -> None:
-        self._around = around
-        self._recorder = around.recorder
+        self._context = context
+        self._recorder = context.recorder
         self._settings = settings
         self._budget = budget
         self._is_stopped = is_stopped
-        self._boundary = TurnBoundary(around, settings, budget)
+        self._boundary = TurnBoundary(context, settings, budget)
         self._answer: AnswerBuilder | None = None
         self._batch: ToolBatch | None = None
         self._pauses = 0
@@ -63,20 +63,20 @@ class TurnLoop:
 
     async def run(self, prompt: Message | None, left: RecoveredCalls | None) -> RunEnd:
         """Until the model is done, a limit is reached, or a person or a guard ends it. Raises AgentError."""
-        self._around.guards.begin_run(left and left.guard_iterations)
+        self._context.guards.begin_run(left and left.guard_iterations)
         if left is not None and (end := await self._finish_recovered_calls()) is not None:
             return end
         if prompt is not None and not await self._boundary.admit_prompt(prompt):
             return RunEnd.ABORTED
-        await self._around.open_provider(self._settings.model)
-        await self._around.tools_ready()
+        await self._context.open_provider(self._settings.model)
+        await self._context.tools_ready()
         while True:
             # Anew for each turn: its server may have been removed meanwhile, or given another key.
-            provider = await self._around.open_provider(self._settings.model)
+            provider = await self._context.open_provider(self._settings.model)
             if self._budget.exceeded_limit is None:
                 await self._boundary.before_turn(provider)
                 # Hooks and a summary may have taken their time.
-                provider = await self._around.open_provider(self._settings.model)
+                provider = await self._context.open_provider(self._settings.model)
             which = self._budget.exceeded_limit
             if which is not None:
                 return self._stop_at_limit(which)
@@ -109,7 +109,7 @@ class TurnLoop:
             # Whoever asked runs them, and goes on with their results.
             self._batch = None
             for use in answer.tool_uses:
-                tool_class = self._around.tools.class_of(use.name)
+                tool_class = self._context.tools.class_of(use.name)
                 self._recorder.emit(ToolCallPending(use.id, use.name, use.input, tool_class))
             return RunEnd.AWAITING_RESULTS
         used_up = self._budget.exceeded_shared_limit
@@ -118,7 +118,7 @@ class TurnLoop:
             return self._stop_at_limit(used_up)
         if not await self._run_batch(len(answer.tool_uses)):
             return RunEnd.CANCELLED
-        if not self._around.tools:
+        if not self._context.tools:
             # None was offered, so asking again would be billed and get the same answer.
             return RunEnd.COMPLETED
         return await self._boundary.after_tool_calls(answer, self._count)
@@ -141,7 +141,7 @@ class TurnLoop:
         self._answer = answer
         self._recorder.emit(TurnStarted(turn_id, answer.message_id, self._settings.model))
         addenda = self._boundary.instruction_addenda(turn_id)
-        question = ModelCall(provider, self._around, self._settings, addenda)
+        question = ModelCall(provider, self._context, self._settings, addenda)
         try:
             await self._call_model(question, answer, provider)
         finally:
@@ -205,7 +205,7 @@ class TurnLoop:
         return end is BatchEnd.ANSWERED
 
     def _batch_for(self, answer: Message, left: RecoveredCalls | None = None) -> ToolBatch:
-        calls = ToolBatch(answer.tool_uses, self._around, self._budget, self._settings.limits, left)
+        calls = ToolBatch(answer.tool_uses, self._context, self._budget, self._settings.limits, left)
         if self._is_stopped():
             calls.stop()
         return calls

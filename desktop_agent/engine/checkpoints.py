@@ -47,7 +47,7 @@ class Checkpoints:
     """Lists checkpoints, says what restoring them would do, and restores them, one restoring at a time and none while a
     run is under way.
 
-    `history` is the branch in view, `refuse` raises WrongUse while nothing may be restored, `tell` hears of what was
+    `history` is the branch in view, `refuse` raises WrongUse while nothing may be restored, `emit` hears of what was
     restored. `tools` are those that may undo what their calls did, `specialists` names tools whose work is that of
     others. What a restoring changes is saved first, as a checkpoint that belongs to it: restoring that one is a redo,
     and what that changes is saved in turn.
@@ -60,8 +60,8 @@ class Checkpoints:
         *,
         history: Callable[[], Sequence[Message]],
         refuse: Callable[[], None],
-        tell: Callable[[CheckpointRestored], None],
-        telling: RestoreListeners | None = None,
+        emit: Callable[[CheckpointRestored], None],
+        listeners: RestoreListeners | None = None,
         tools: Callable[[], ToolRegistry] = ToolRegistry,
         specialists: Callable[[], Collection[str]] = tuple,
     ) -> None:
@@ -69,8 +69,8 @@ class Checkpoints:
         self._conversation_id = conversation_id
         self._history = history
         self._refuse = refuse
-        self._emit_restored = tell
-        self._listeners = telling or RestoreListeners()
+        self._emit_restored = emit
+        self._listeners = listeners or RestoreListeners()
         self._tool_undo = ToolUndo(tools, store)
         self._specialists = specialists
         self._lock = asyncio.Lock()

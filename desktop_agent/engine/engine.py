@@ -83,7 +83,7 @@ class Engine:
         preferences: Preferences,
         defaults: RunDefaults,
         catalogue: Catalogue,
-        book: RuleBook,
+        rule_book: RuleBook,
     ) -> None:
         self.folder = folder
         self._own_folders = (folder.resolve().as_posix(),)
@@ -93,13 +93,13 @@ class Engine:
         self._preferences_file = preferences_file
         self._preferences = preferences
         self._defaults = defaults
-        self._rule_book = book
+        self._rule_book = rule_book
         # A session lives while somebody holds it, and in `_busy` while something of it is under way or unwritten.
         self._sessions: WeakValueDictionary[str, Session] = WeakValueDictionary()
         self._busy: set[Session] = set()
         self.people = ConsentHandlers()
         self._idle_sessions = IdleSessions(self._busy)
-        self._database_replacement = DatabaseReplacement(store, book, lambda: self._all_sessions)
+        self._database_replacement = DatabaseReplacement(store, rule_book, lambda: self._all_sessions)
         self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._locks = ConversationLocks(folder, defaults.program)
         self._preference_listeners: list[Callable[[Preferences], None]] = []
@@ -140,8 +140,8 @@ class Engine:
             await store.close()
             raise
         catalogue = Catalogue(own, shipped=True)
-        book = RuleBook(rules.rules)
-        engine = cls(folder, store, preferences_file, preferences, defaults, catalogue, book)
+        rule_book = RuleBook(rules.rules)
+        engine = cls(folder, store, preferences_file, preferences, defaults, catalogue, rule_book)
         engine.notices += (*preferences_file.notices, *own_notices, *unreadable_rule_notices(rules))
         return engine
 

@@ -19,9 +19,9 @@ class DatabaseReplacement:
     `get_sessions` returns those that are open. What they had not written is refused by the store, and stays with them.
     """
 
-    def __init__(self, store: Store, book: RuleBook, get_sessions: "Callable[[], Iterable[Session]]") -> None:
+    def __init__(self, store: Store, rule_book: RuleBook, get_sessions: "Callable[[], Iterable[Session]]") -> None:
         self._store = store
-        self._rule_book = book
+        self._rule_book = rule_book
         self._get_sessions = get_sessions
         self._tasks: set[asyncio.Task[None]] = set()
         store.on_replaced(lambda _: self._start())

@@ -28,8 +28,8 @@ async def reopen_session(
         # Emptying the trash looks at no locks: nobody is at work in there.
         raise WrongUse("This conversation is in the trash.", "Restore it first.")
     recovery = recover(loaded.messages, loaded.journal, loaded.record.state.stopped_run, loaded.below)
-    ledger = JournalQueue(store, loaded.record, is_new=False, lock=lock)
-    writer = SessionWriter(ledger, (*loaded.messages, *recovery.messages))
+    journal_queue = JournalQueue(store, loaded.record, is_new=False, lock=lock)
+    writer = SessionWriter(journal_queue, (*loaded.messages, *recovery.messages))
     # By the writer: a disk that refuses keeps nobody from reading, and is tried again.
     await writer.write(*recovery.messages)
     for last in recovery.ended:
@@ -39,5 +39,5 @@ async def reopen_session(
     session = Session(writer, setup, open_calls=recovery.open_calls, busy=busy)
     if session.queue.entries and not session.can_resume:
         writer.show_notice(MESSAGE_WAITS, RemedyAction.RETRY)
-    await ledger.write_all()
+    await journal_queue.write_all()
     return session

@@ -61,26 +61,26 @@ class RuleBook:
             if rule.scope is not RuleScope.CONVERSATION or rule.conversation_id == conversation_id
         )
 
-    def subscribe(self, standing: RuleFollower) -> None:
+    def subscribe(self, follower: RuleFollower) -> None:
         """Tell this one, for as long as somebody holds it, what others add and revoke."""
-        self._followers.add(standing)
+        self._followers.add(follower)
 
-    def unsubscribe(self, standing: RuleFollower) -> None:
+    def unsubscribe(self, follower: RuleFollower) -> None:
         """Tell this one no more."""
-        self._followers.discard(standing)
+        self._followers.discard(follower)
 
     def add(self, rule: Rule, by: RuleFollower) -> None:
         """One more, also for the others unless it is bound to one conversation."""
         self._rules[rule.id] = rule
         if rule.scope is not RuleScope.CONVERSATION:
-            for standing in self._other_followers(by):
-                standing.add_shared_rule(rule)
+            for follower in self._other_followers(by):
+                follower.add_shared_rule(rule)
 
     def remove(self, rule_id: str, by: RuleFollower | None = None) -> None:
         """One less, everywhere. Harmless where there is none."""
         self._rules.pop(rule_id, None)
-        for standing in self._other_followers(by):
-            standing.remove_shared_rule(rule_id)
+        for follower in self._other_followers(by):
+            follower.remove_shared_rule(rule_id)
 
     def replace(self, rule: Rule) -> None:
         """The same rule, used since."""
@@ -96,8 +96,8 @@ class RuleBook:
         self._rules = now
         for rule in added:
             if rule.scope is not RuleScope.CONVERSATION:
-                for standing in self._other_followers(None):
-                    standing.add_shared_rule(rule)
+                for follower in self._other_followers(None):
+                    follower.add_shared_rule(rule)
 
     def _other_followers(self, by: RuleFollower | None) -> list[RuleFollower]:
         return [each for each in self._followers if each is not by]

@@ -35,7 +35,8 @@ _UNFINISHED_STOPS = {StopReason.PAUSE_TURN, StopReason.CONTINUATION}
 class Session(SessionView):
     """Send, steer, stop, decide. All methods belong to the event loop's thread.
 
-    `approvals`, `questions`, `queue`, `modes`, `policies`, `guards` and `standing` may be used at any time, also while
+    `approvals`, `questions`, `queue`, `modes`, `policies`, `guards` and `permission_policy` may be used at any time,
+    also while
     a run works; `checkpoints` is None where nothing is kept. `returned` answers, once, the whole message that an event
     UserMessageReturned named. `open_calls` are what a dead process left. Whoever opened the session finds it in `busy`
     while something of it is under way or unwritten; otherwise it lives as long as somebody holds it.
@@ -301,9 +302,9 @@ class Session(SessionView):
             self._open_calls = None
 
     def _update_busy(self) -> None:
-        ledger = self._writer.journal_queue
+        journal_queue = self._writer.journal_queue
         # What can never be written stands here alone.
-        if self._active_run.is_idle and ledger.is_flushed and ledger.unwritten is None:
+        if self._active_run.is_idle and journal_queue.is_flushed and journal_queue.unwritten is None:
             self._busy.discard(self)
         else:
             self._busy.add(self)
@@ -324,8 +325,10 @@ def _create_checkpoints(
         writer.record.id,
         history=writer.history,
         refuse=refuse,
-        tell=writer.emit_between_runs,
-        telling=RestoreListeners(note, lambda saved: writer.notify_changes(writer.transcript.mark_saved_calls(saved))),
+        emit=writer.emit_between_runs,
+        listeners=RestoreListeners(
+            note, lambda saved: writer.notify_changes(writer.transcript.mark_saved_calls(saved))
+        ),
         tools=lambda: setup.tools_for(writer.record),
         specialists=lambda: tuple(each.name for each in setup.specialists()),
     )

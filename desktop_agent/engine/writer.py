@@ -122,8 +122,10 @@ class SessionWriter:
     process writes, so what has no answer yet is being answered.
     """
 
-    def __init__(self, ledger: JournalSink, messages: Sequence[Message] = (), *, is_followed: bool = False) -> None:
-        self.journal_queue = ledger
+    def __init__(
+        self, journal_queue: JournalSink, messages: Sequence[Message] = (), *, is_followed: bool = False
+    ) -> None:
+        self.journal_queue = journal_queue
         self._messages = list(messages)
         self.known_ids = {message.id for message in messages}
         self.transcript = Transcript(self._messages)
@@ -135,7 +137,7 @@ class SessionWriter:
         self._trouble_notice: NoticeItem | None = None
         if not is_followed:
             self._offer_continue()
-        ledger.on_trouble(self._on_write_error)
+        journal_queue.on_trouble(self._on_write_error)
 
     @property
     def record(self) -> ConversationRecord:

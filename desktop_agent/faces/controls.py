@@ -24,8 +24,8 @@ from desktop_agent.vocabulary.tool_calls import Decision
 class PolicyControl:
     """The prompt policies of a conversation: texts beside the instructions. They change text, never authority."""
 
-    def __init__(self, conversing: ConversationRunner) -> None:
-        self._conversation = conversing
+    def __init__(self, conversation: ConversationRunner) -> None:
+        self._conversation = conversation
 
     def list(self) -> tuple[PromptPolicy, ...]:
         """Return those that are installed, in the order in which they are applied."""
@@ -59,8 +59,8 @@ class PolicyControl:
 class GuardControl:
     """The continuation guards of a conversation: whether an agent that wants to end may end."""
 
-    def __init__(self, conversing: ConversationRunner) -> None:
-        self._conversation = conversing
+    def __init__(self, conversation: ConversationRunner) -> None:
+        self._conversation = conversation
 
     def list(self) -> tuple[Guard, ...]:
         """Return those that are asked, in order."""
@@ -90,8 +90,8 @@ class GuardControl:
 class RuleControl:
     """The rules of a conversation: what is denied, asked about, or allowed. A change holds at once."""
 
-    def __init__(self, conversing: ConversationRunner) -> None:
-        self._conversation = conversing
+    def __init__(self, conversation: ConversationRunner) -> None:
+        self._conversation = conversation
 
     def list(self) -> tuple[Rule, ...]:
         """Return all, those among them that decisions of the person made."""
@@ -120,8 +120,8 @@ class RuleControl:
 class MessageQueue:
     """Steering: messages that wait while the agent works. Each is delivered once or handed back."""
 
-    def __init__(self, conversing: ConversationRunner) -> None:
-        self._conversation = conversing
+    def __init__(self, conversation: ConversationRunner) -> None:
+        self._conversation = conversation
 
     def list(self) -> tuple[QueuedMessage, ...]:
         """Return those that wait, the next to be delivered first."""
@@ -162,8 +162,8 @@ class MessageQueue:
 class ApprovalControl:
     """Calls that wait for a person's decision, where the options' `approver` is "wait" or takes its time."""
 
-    def __init__(self, conversing: ConversationRunner) -> None:
-        self._conversation = conversing
+    def __init__(self, conversation: ConversationRunner) -> None:
+        self._conversation = conversation
 
     def list(self) -> tuple[Approval, ...]:
         """Return those that wait, oldest first, also those of specialists."""
@@ -185,8 +185,8 @@ class ApprovalControl:
 class QuestionControl:
     """Questions of the agent that wait for an answer, where the options say `ask_user`."""
 
-    def __init__(self, conversing: ConversationRunner) -> None:
-        self._conversation = conversing
+    def __init__(self, conversation: ConversationRunner) -> None:
+        self._conversation = conversation
 
     def list(self) -> tuple[Question, ...]:
         """Return those that wait, oldest first."""
@@ -206,14 +206,14 @@ class QuestionControl:
 class Controls:
     """All of it for one conversation: what a session can do, its caller can, at any moment."""
 
-    def __init__(self, conversing: ConversationRunner) -> None:
-        self._conversation = conversing
-        self.policies = PolicyControl(conversing)
-        self.guards = GuardControl(conversing)
-        self.rules = RuleControl(conversing)
-        self.queue = MessageQueue(conversing)
-        self.approvals = ApprovalControl(conversing)
-        self.questions = QuestionControl(conversing)
+    def __init__(self, conversation: ConversationRunner) -> None:
+        self._conversation = conversation
+        self.policies = PolicyControl(conversation)
+        self.guards = GuardControl(conversation)
+        self.rules = RuleControl(conversation)
+        self.queue = MessageQueue(conversation)
+        self.approvals = ApprovalControl(conversation)
+        self.questions = QuestionControl(conversation)
 
     @property
     def turn_id(self) -> str | None:

@@ -28,16 +28,16 @@ _SCHEMA_REFUSED_STATUSES = (400, 422)
 
 
 async def complete_structured(
-    conversing: ConversationRunner, prompt: str | Message, output_type: Any, retries: int, keep: object
+    conversation: ConversationRunner, prompt: str | Message, output_type: Any, retries: int, keep: object
 ) -> StructuredResponse[Any]:
     """Ask until an answer fits. Raises WrongUse for what is no type, OutputInvalid, and what breaks an answer off.
 
     Where the run ended before there was an answer, OutputInvalid says how.
     """
     output = OutputType(output_type)
-    conversing.output_format.bind(output)
+    conversation.output_format.bind(output)
     try:
-        response = await _ask_with_fallback(conversing, to_prompt(prompt) if prompt else None, keep)
+        response = await _ask_with_fallback(conversation, to_prompt(prompt) if prompt else None, keep)
         for left in range(retries, -1, -1):
             problems = ""
             try:
@@ -49,7 +49,7 @@ async def complete_structured(
             again = Message.user(_RETRY_PROMPT.format(problems=problems)).model_copy(
                 update={"injected_by": INJECTED_BY}
             )
-            response = await _ask(conversing, again, keep)
+            response = await _ask(conversation, again, keep)
         if response.end is not None and response.end in _UNFINISHED_REASONS:
             sentence, remedy = _UNFINISHED_REASONS[response.end]
             raise OutputInvalid(sentence, remedy, detail=response.text)
@@ -57,25 +57,25 @@ async def complete_structured(
             f"The answer does not fit the type that was asked for ({output.name}).", detail=response.text
         )
     finally:
-        conversing.output_format.bind(None)
+        conversation.output_format.bind(None)
 
 
-async def _ask_with_fallback(conversing: ConversationRunner, prompt: Message | None, keep: object) -> Response:
+async def _ask_with_fallback(conversation: ConversationRunner, prompt: Message | None, keep: object) -> Response:
     try:
-        return await _ask(conversing, prompt, keep)
+        return await _ask(conversation, prompt, keep)
     except (CapabilityMissing, InvalidRequest) as error:
         if isinstance(error, InvalidRequest) and error.status not in _SCHEMA_REFUSED_STATUSES:
             raise
     # The prompt is in the history: only the way of binding the answer changes. Few servers say that it is the schema
     # that they refuse.
-    conversing.output_format.use_prompt()
-    return await _ask(conversing, None, keep)
+    conversation.output_format.use_prompt()
+    return await _ask(conversation, None, keep)
 
 
-async def _ask(conversing: ConversationRunner, prompt: Message | None, keep: object) -> Response:
-    response = await collect_response(EventStream(conversing, prompt, keep=keep))
-    if response.error is not None and conversing.run is not None and conversing.run.error is not None:
-        raise conversing.run.error
+async def _ask(conversation: ConversationRunner, prompt: Message | None, keep: object) -> Response:
+    response = await collect_response(EventStream(conversation, prompt, keep=keep))
+    if response.error is not None and conversation.run is not None and conversation.run.error is not None:
+        raise conversation.run.error
     return response
 
 

@@ -41,9 +41,9 @@ class GrantedHost:
     def __str__(self) -> str:
         return self.host if self.port is None else str(HostAndPort(self.host, self.port))
 
-    def covers(self, asked: HostAndPort) -> bool:
+    def covers(self, destination: HostAndPort) -> bool:
         """Whether a command may reach this host at this port."""
-        return self.port in {None, asked.port} and self.covers_name(asked.host)
+        return self.port in {None, destination.port} and self.covers_name(destination.host)
 
     def covers_name(self, host: str) -> bool:
         """Whether it is this host, at whatever port."""

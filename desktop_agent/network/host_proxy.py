@@ -119,8 +119,8 @@ class HostProxy:
                 request = await next_event(head, reader)
             if not isinstance(request, h11.Request):
                 return
-            asked = self._require_granted(_requested_host(request))
-            far = await self._connect(asked, "https" if request.method == _CONNECT else "http")
+            destination = self._require_granted(_requested_host(request))
+            upstream = await self._connect(destination, "https" if request.method == _CONNECT else "http")
         except h11.RemoteProtocolError as error:
             _reply(writer, error.error_status_hint, "This is no request that a proxy understands.")
         except _ProxyRefusal as refused:
@@ -128,70 +128,74 @@ class HostProxy:
         else:
             try:
                 await self._forward(
-                    asked, request, head, TunnelConnection(reader, writer, bytes(head.trailing_data[0])), far
+                    destination, request, head, TunnelConnection(reader, writer, bytes(head.trailing_data[0])), upstream
                 )
             finally:
-                far.writer.transport.abort()
+                upstream.writer.transport.abort()
 
     async def _forward(
         self,
-        asked: HostAndPort,
+        destination: HostAndPort,
         request: h11.Request,
         head: h11.Connection,
         client: TunnelConnection,
-        far: TunnelConnection,
+        upstream: TunnelConnection,
     ) -> None:
-        def means(name: str) -> bool:
-            meant = parse_host_and_port(name, asked.port)
+        def is_allowed(name: str) -> bool:
+            meant = parse_host_and_port(name, destination.port)
             return meant is not None and self._is_granted(meant)
 
         if request.method != _CONNECT:
-            await relay(client, far, rewrite_request(asked, request, head, client, far), self._limits.idle)
+            await relay(
+                client, upstream, rewrite_request(destination, request, head, client, upstream), self._limits.idle
+            )
             return
         client.writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         try:
-            await relay(client, far, tunnel_bytes(asked, means, client, far), self._limits.idle)
+            await relay(client, upstream, tunnel_bytes(destination, is_allowed, client, upstream), self._limits.idle)
         except UnexpectedHost as other:
             self._note_not_granted(other.host)
             client.writer.write(_UNKNOWN_NAME)
         except UnexpectedProtocol:
-            refused = self._record_failure(asked, 400, Sentence(_OTHER_PROTOCOL, {"host": str(asked)}))
+            refused = self._record_failure(destination, 400, Sentence(_OTHER_PROTOCOL, {"host": str(destination)}))
             _reply(client.writer, refused.status, str(refused))
 
-    def _is_granted(self, asked: HostAndPort) -> bool:
-        return any(each.covers(asked) for each in self._granted)
+    def _is_granted(self, destination: HostAndPort) -> bool:
+        return any(each.covers(destination) for each in self._granted)
 
-    def _require_granted(self, asked: HostAndPort | None) -> HostAndPort:
-        if asked is None:
+    def _require_granted(self, destination: HostAndPort | None) -> HostAndPort:
+        if destination is None:
             raise _ProxyRefusal(400, Sentence("The request names no host that can exist."))
-        if self._is_granted(asked):
-            return asked
-        is_named = any(each.covers_name(asked.host) for each in self._granted)
-        self._note_not_granted(str(asked) if is_named else asked.host)
-        values = {"host": str(asked), "hosts": ", ".join(map(str, self._granted))}
+        if self._is_granted(destination):
+            return destination
+        is_named = any(each.covers_name(destination.host) for each in self._granted)
+        self._note_not_granted(str(destination) if is_named else destination.host)
+        values = {"host": str(destination), "hosts": ", ".join(map(str, self._granted))}
         raise _ProxyRefusal(_FORBIDDEN, Sentence("This command may not reach {host}. It may reach {hosts}.", values))
 
-    async def _connect(self, asked: HostAndPort, scheme: str) -> TunnelConnection:
-        is_local = any(each.is_plainly_private(asked.host) for each in self._granted)
-        allowed = self._private | {asked.host} if is_local else self._private
+    async def _connect(self, destination: HostAndPort, scheme: str) -> TunnelConnection:
+        is_local = any(each.is_plainly_private(destination.host) for each in self._granted)
+        allowed = self._private | {destination.host} if is_local else self._private
         try:
-            return await open_connection(asked, scheme, allowed, self._resolve, self._limits.connect)
+            return await open_connection(destination, scheme, allowed, self._resolve, self._limits.connect)
         except PrivateHost as error:
-            what = Sentence(_PRIVATE_HOST, {"host": asked.host, "address": error.address})
-            raise self._record_failure(asked, _FORBIDDEN, what) from None
+            what = Sentence(_PRIVATE_HOST, {"host": destination.host, "address": error.address})
+            raise self._record_failure(destination, _FORBIDDEN, what) from None
         except FetchFailed as error:
-            raise self._record_failure(asked, 502, error.sentence) from None
+            raise self._record_failure(destination, 502, error.sentence) from None
         except (OSError, h11.ProtocolError) as error:
-            values = {"host": str(asked), "why": _error_reason(error)}
-            raise self._record_failure(asked, 502, Sentence("{host} could not be reached: {why}.", values)) from None
+            values = {"host": str(destination), "why": _error_reason(error)}
+            raise self._record_failure(
+                destination, 502, Sentence("{host} could not be reached: {why}.", values)
+            ) from None
 
     def _note_not_granted(self, host: str) -> None:
         if len(self._not_granted) < _MAX_NOTES:
             self._not_granted[host] = None
 
-    def _record_failure(self, asked: HostAndPort, status: int, what: Sentence) -> _ProxyRefusal:
+    def _record_failure(self, destination: HostAndPort, status: int, what: Sentence) -> _ProxyRefusal:
         if len(self._failures) < _MAX_NOTES:
-            self._failures[str(asked)] = what
+            self._failures[str(destination)] = what
         return _ProxyRefusal(status, what)
 
 

@@ -51,7 +51,7 @@ class UnexpectedProtocol(Exception):
 
 
 async def relay(
-    client: TunnelConnection, far: TunnelConnection, outgoing: AsyncGenerator[bytes, None], idle: float
+    client: TunnelConnection, upstream: TunnelConnection, outgoing: AsyncGenerator[bytes, None], idle: float
 ) -> None:
     """Pass both directions on until the server has ended its own.
 
@@ -66,8 +66,8 @@ async def relay(
                 writer.write(piece)
                 await writer.drain()
 
-        back = asyncio.create_task(send(_read_pieces(far), client.writer))
-        forth = asyncio.create_task(send(_with_eof(outgoing, far), far.writer))
+        back = asyncio.create_task(send(_read_pieces(upstream), client.writer))
+        forth = asyncio.create_task(send(_with_eof(outgoing, upstream), upstream.writer))
         try:
             await asyncio.wait((back, forth), return_when=asyncio.FIRST_COMPLETED)
             # A server may answer before it has read everything, and read no more.
@@ -88,28 +88,28 @@ async def _read_pieces(connection: TunnelConnection) -> AsyncGenerator[bytes, No
         yield piece
 
 
-async def _with_eof(outgoing: AsyncGenerator[bytes, None], far: TunnelConnection) -> AsyncGenerator[bytes, None]:
+async def _with_eof(outgoing: AsyncGenerator[bytes, None], upstream: TunnelConnection) -> AsyncGenerator[bytes, None]:
     """The same; then the server learns that no more comes."""
     async for piece in outgoing:
         yield piece
-    if far.writer.can_write_eof():
-        far.writer.write_eof()
+    if upstream.writer.can_write_eof():
+        upstream.writer.write_eof()
 
 
 async def tunnel_bytes(
-    asked: HostAndPort, means: Callable[[str], bool], client: TunnelConnection, far: TunnelConnection
+    destination: HostAndPort, is_allowed: Callable[[str], bool], client: TunnelConnection, upstream: TunnelConnection
 ) -> AsyncGenerator[bytes, None]:
-    """What goes through a tunnel. `means` says whether a name in its beginning is one that may be reached.
+    """What goes through a tunnel. `is_allowed` says whether a name in its beginning is one that may be reached.
 
     Raises UnexpectedHost, UnexpectedProtocol, and h11.ProtocolError in the body of a request.
     """
     start, is_request = await _read_start(client)
     if is_request:
         request, head = await _read_head(start, client)
-        async for piece in rewrite_request(asked, request, head, client, far):
+        async for piece in rewrite_request(destination, request, head, client, upstream):
             yield piece
         return
-    async for piece in _forward_tls(means, start, client.reader):
+    async for piece in _forward_tls(is_allowed, start, client.reader):
         yield piece
 
 
@@ -132,7 +132,7 @@ async def _read_start(client: TunnelConnection) -> tuple[bytes, bool]:
 
 
 async def _forward_tls(
-    means: Callable[[str], bool], start: bytes, reader: asyncio.StreamReader
+    is_allowed: Callable[[str], bool], start: bytes, reader: asyncio.StreamReader
 ) -> AsyncGenerator[bytes, None]:
     """TLS, record by record.
 
@@ -146,7 +146,7 @@ async def _forward_tls(
             yield record
             continue
         hello.append(record)
-        if _is_complete_hello(b"".join(hello), means):
+        if _is_complete_hello(b"".join(hello), is_allowed):
             yield b"".join(hello)
             hello, is_first = [], False
         elif len(hello) == _MAX_READS:
@@ -169,14 +169,14 @@ async def _tls_records(start: bytes, reader: asyncio.StreamReader) -> AsyncGener
             return
 
 
-def _is_complete_hello(start: bytes, means: Callable[[str], bool]) -> bool:
+def _is_complete_hello(start: bytes, is_allowed: Callable[[str], bool]) -> bool:
     try:
         name = parse_server_name(start)
     except IncompleteHello:
         return False
     except ValueError:
         raise UnexpectedProtocol from None
-    if name is not None and not means(name):
+    if name is not None and not is_allowed(name):
         raise UnexpectedHost(name)
     return True
 
@@ -195,13 +195,17 @@ async def _read_head(start: bytes, client: TunnelConnection) -> tuple[h11.Reques
 
 
 async def rewrite_request(
-    asked: HostAndPort, request: h11.Request, head: h11.Connection, client: TunnelConnection, far: TunnelConnection
+    destination: HostAndPort,
+    request: h11.Request,
+    head: h11.Connection,
+    client: TunnelConnection,
+    upstream: TunnelConnection,
 ) -> AsyncGenerator[bytes, None]:
     """One request, written anew; what the client sends after it goes nowhere. Raises h11.ProtocolError."""
     ours, path = h11.Connection(h11.CLIENT), _request_path(request.target)
-    place = (asked.bracketed if asked.port == _DEFAULT_PORT else str(asked)).encode()
-    target = b"http://" + place + path if far.is_to_proxy else path
-    headers = [(b"Host", place), *_forwarded_headers(request), *far.headers, (b"Connection", b"close")]
+    place = (destination.bracketed if destination.port == _DEFAULT_PORT else str(destination)).encode()
+    target = b"http://" + place + path if upstream.is_to_proxy else path
+    headers = [(b"Host", place), *_forwarded_headers(request), *upstream.headers, (b"Connection", b"close")]
     yield ours.send(h11.Request(method=request.method, target=target, headers=headers)) or b""
     while not isinstance(event := await next_event(head, client.reader), h11.EndOfMessage):
         if not isinstance(event, h11.Data):

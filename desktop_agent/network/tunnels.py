@@ -36,35 +36,35 @@ class TunnelConnection:
 
 
 async def open_connection(
-    asked: HostAndPort, scheme: str, allowed: frozenset[str], resolve: Resolver, seconds: float
+    destination: HostAndPort, scheme: str, allowed: frozenset[str], resolve: Resolver, seconds: float
 ) -> TunnelConnection:
     """Connect as the person's own programs do. `allowed` are hosts that may have a private address.
 
     A proxy that is set is sent what is http, and asked for a tunnel for everything else; it finds the address. Each
     step may take so many seconds. Raises PrivateHost, FetchFailed, h11.RemoteProtocolError, and OSError.
     """
-    proxy = proxy_for(scheme, asked.host)
+    proxy = proxy_for(scheme, destination.host)
     if proxy is None:
-        return await _connect_directly(asked, allowed, resolve, seconds)
+        return await _connect_directly(destination, allowed, resolve, seconds)
     async with asyncio.timeout(seconds):
         made = await _connect_to_proxy(proxy)
         try:
-            return made if scheme == "http" else await _open_tunnel(made, asked)
+            return made if scheme == "http" else await _open_tunnel(made, destination)
         except BaseException:
             made.writer.transport.abort()
             raise
 
 
 async def _connect_directly(
-    asked: HostAndPort, allowed: frozenset[str], resolve: Resolver, seconds: float
+    destination: HostAndPort, allowed: frozenset[str], resolve: Resolver, seconds: float
 ) -> TunnelConnection:
     failure = OSError("it has no address")
     async with asyncio.timeout(seconds):
-        addresses = await resolve_checked(asked.host, asked.port, allowed, resolve)
+        addresses = await resolve_checked(destination.host, destination.port, allowed, resolve)
     for address in addresses:
         try:
             async with asyncio.timeout(seconds):
-                return TunnelConnection(*await asyncio.open_connection(address, asked.port, limit=READ_SIZE))
+                return TunnelConnection(*await asyncio.open_connection(address, destination.port, limit=READ_SIZE))
         except OSError as error:  # of which a time-out is one
             failure = error
     raise failure
@@ -79,9 +79,9 @@ async def _connect_to_proxy(proxy: "httpx.URL") -> TunnelConnection:
     return TunnelConnection(reader, writer, is_to_proxy=True, headers=headers)
 
 
-async def _open_tunnel(made: TunnelConnection, asked: HostAndPort) -> TunnelConnection:
+async def _open_tunnel(made: TunnelConnection, destination: HostAndPort) -> TunnelConnection:
     """Ask for a tunnel (RFC 9110, section 9.3.6)."""
-    connection, place = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_LIMIT), str(asked).encode()
+    connection, place = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_LIMIT), str(destination).encode()
     request = h11.Request(method=b"CONNECT", target=place, headers=[(b"Host", place), *made.headers])
     made.writer.write(connection.send(request) or b"")
     answer = await next_event(connection, made.reader)
@@ -89,7 +89,7 @@ async def _open_tunnel(made: TunnelConnection, asked: HostAndPort) -> TunnelConn
         answer = await next_event(connection, made.reader)
     status = answer.status_code if isinstance(answer, h11.Response) else 0
     if not 200 <= status < 300:
-        values = {"host": str(asked), "status": f"{status}"}
+        values = {"host": str(destination), "status": f"{status}"}
         raise FetchFailed(Sentence("The proxy of this system does not connect to “{host}” ({status}).", values))
     return TunnelConnection(made.reader, made.writer, bytes(connection.trailing_data[0]))
 

@@ -175,22 +175,22 @@ def _as_json_object(wanted: object) -> JsonObject:
 
 
 def decide(
-    case: CallFacts,
+    facts: CallFacts,
     rules: Iterable[Rule],
     mode: Mode,
     *,
     suspension: Suspension = NOTHING_SUSPENDED,
-    grounds: ProtectedPaths = NO_PROTECTED_PATHS,
+    protected: ProtectedPaths = NO_PROTECTED_PATHS,
 ) -> Verdict:
     """Take an admitted call through hard denies, rules and mode. All `rules` hold here and now."""
-    hard = find_hard_deny(case, grounds)
+    hard = find_hard_deny(facts, protected)
     if hard is not None and hard.is_certain:
         return deny("This is never run: {reason} Find another way.", reason=hard.reason)
     held = (*mode.rules, *rules)
-    verdict = _restricting_verdict(case, held, mode) or _allowing_verdict(case, held, mode, hard)
-    if not suspension.covers(case.tool) or not isinstance(verdict, Allowed) or verdict.by == "default":
+    verdict = _restricting_verdict(facts, held, mode) or _allowing_verdict(facts, held, mode, hard)
+    if not suspension.covers(facts.tool) or not isinstance(verdict, Allowed) or verdict.by == "default":
         return verdict
-    return Allowed(case.digest, "default") if _only_reads(case) else Ask(case.digest, (suspension.why,))
+    return Allowed(facts.digest, "default") if _only_reads(facts) else Ask(facts.digest, (suspension.why,))
 
 
 def deny(template: str, **values: str) -> Denied:
@@ -198,41 +198,41 @@ def deny(template: str, **values: str) -> Denied:
     return Denied(Outcome.DENIED, Sentence(template, values))
 
 
-def _restricting_verdict(case: CallFacts, rules: tuple[Rule, ...], mode: Mode) -> Verdict | None:
+def _restricting_verdict(facts: CallFacts, rules: tuple[Rule, ...], mode: Mode) -> Verdict | None:
     """What rules that deny or ask say, and a mode that denies; None when they say nothing."""
-    caught = [(rule, match_restriction(rule, case)) for rule in rules if rule.effect is not RuleEffect.ALLOW]
+    caught = [(rule, match_restriction(rule, facts)) for rule in rules if rule.effect is not RuleEffect.ALLOW]
     for rule, match in caught:
         if rule.effect is RuleEffect.DENY and match is Match.YES:
             return deny("A rule made by {origin} denies this call. Find another way.", origin=rule.origin)
-    if mode.mutating == "deny" and _changes_something(case.tool) and not case.is_read_only:
+    if mode.mutating == "deny" and _changes_something(facts.tool) and not facts.is_read_only:
         return deny("The mode “{mode}” denies calls that change something.", mode=mode.title)
-    asking = [(rule, match) for rule, match in caught if match is not Match.NO and not _is_answered(rule, rules, case)]
+    asking = [(rule, match) for rule, match in caught if match is not Match.NO and not _is_answered(rule, rules, facts)]
     if not asking:
         return None
-    return Ask(case.digest, (_why_asked(*asking[0]),), tuple(rule.id for rule, _ in asking))
+    return Ask(facts.digest, (_why_asked(*asking[0]),), tuple(rule.id for rule, _ in asking))
 
 
-def _is_answered(asks: Rule, rules: tuple[Rule, ...], case: CallFacts) -> bool:
+def _is_answered(asks: Rule, rules: tuple[Rule, ...], facts: CallFacts) -> bool:
     """Whether a person allowed calls like this one when they were asked because of this rule."""
     answering = (rule for rule in rules if rule.effect is RuleEffect.ALLOW and asks.id in rule.answers)
-    return asks.effect is RuleEffect.ASK and find_allowing_rule(answering, case) is not None
+    return asks.effect is RuleEffect.ASK and find_allowing_rule(answering, facts) is not None
 
 
-def _allowing_verdict(case: CallFacts, rules: tuple[Rule, ...], mode: Mode, hard: HardDeny | None) -> Verdict:
+def _allowing_verdict(facts: CallFacts, rules: tuple[Rule, ...], mode: Mode, hard: HardDeny | None) -> Verdict:
     """What rules that allow, the tool's default and a mode that allows say."""
     rule = find_allowing_rule(
-        (each for each in rules if each.effect is RuleEffect.ALLOW and _was_made_knowing(each, hard)), case
+        (each for each in rules if each.effect is RuleEffect.ALLOW and _was_made_knowing(each, hard)), facts
     )
     # A mode that changes nothing lets through what is read-only, and holds it to reading whatever rules allow.
-    if rule is not None and not (mode.mutating == "deny" and case.is_read_only):
-        return Allowed(case.digest, "rule", rule.id, rule.trusts)
-    if _only_reads(case) and not (hard is not None and hard.applies_to_reads):
-        return Allowed(case.digest, "default")
+    if rule is not None and not (mode.mutating == "deny" and facts.is_read_only):
+        return Allowed(facts.digest, "rule", rule.id, rule.trusts)
+    if _only_reads(facts) and not (hard is not None and hard.applies_to_reads):
+        return Allowed(facts.digest, "default")
     if hard is not None:
-        return Ask(case.digest, hard.sentences, hard.asked_by)
-    if mode.mutating == "accept_edits" and _only_edits(case.tool):
-        return Allowed(case.digest, "mode")
-    return Ask(case.digest)
+        return Ask(facts.digest, hard.sentences, hard.asked_by)
+    if mode.mutating == "accept_edits" and _only_edits(facts.tool):
+        return Allowed(facts.digest, "mode")
+    return Ask(facts.digest)
 
 
 def _was_made_knowing(rule: Rule, hard: HardDeny | None) -> bool:
@@ -251,10 +251,10 @@ def _why_asked(rule: Rule, match: Match) -> Sentence:
     return Sentence(template, {"origin": rule.origin})
 
 
-def _only_reads(case: CallFacts) -> bool:
-    tool = case.tool
+def _only_reads(facts: CallFacts) -> bool:
+    tool = facts.tool
     only_reads = tool.tool_class is ToolClass.READ_ONLY and (tool.effects <= _READ_ONLY or tool.effects == _DELEGATES)
-    return only_reads or case.is_read_only
+    return only_reads or facts.is_read_only
 
 
 def _changes_something(tool: AnyTool) -> bool:

@@ -105,26 +105,26 @@ _WRITERS = (
 )
 
 
-def find_hard_deny(case: CallFacts, grounds: ProtectedPaths = NO_PROTECTED_PATHS) -> HardDeny | None:
+def find_hard_deny(facts: CallFacts, protected: ProtectedPaths = NO_PROTECTED_PATHS) -> HardDeny | None:
     """Why nobody can allow this call, or None."""
-    if case.subjects is None:
-        return _ask_deny(UNCLEAR) if may_write(case.tool) else None
-    for subject in case.subjects:
+    if facts.subjects is None:
+        return _ask_deny(UNCLEAR) if may_write(facts.tool) else None
+    for subject in facts.subjects:
         if (
             isinstance(subject, PathSubject)
-            and may_write(case.tool)
-            and (reason := _protected_reason(subject.path, grounds))
+            and may_write(facts.tool)
+            and (reason := _protected_reason(subject.path, protected))
         ):
             return HardDeny((Sentence(_DENY_SENTENCES[reason]),))
-    unclear = _startup_file_deny(startup_files_to_ask_about(case, grounds), grounds) or _private_path_deny(
-        case, grounds.private
+    unclear = _startup_file_deny(startup_files_to_ask_about(facts, protected), protected) or _private_path_deny(
+        facts, protected.private
     )
-    lines = zip(case.lines, (each for each in case.subjects if isinstance(each, CommandSubject)), strict=True)
+    lines = zip(facts.lines, (each for each in facts.subjects if isinstance(each, CommandSubject)), strict=True)
     for line, subject in lines:
-        if (reason := _line_reason(line, subject.line, grounds)) is not None:
+        if (reason := _line_reason(line, subject.line, protected)) is not None:
             return HardDeny((Sentence(_DENY_SENTENCES[reason]),))
-        is_read_only = _is_read_only(line, subject, grounds.workspace)
-        named = None if is_read_only else _startup_file_deny(_startup_files_named_in(line, subject), grounds)
+        is_read_only = _is_read_only(line, subject, protected.workspace)
+        named = None if is_read_only else _startup_file_deny(_startup_files_named_in(line, subject), protected)
         unclear = named or unclear
         if not line.understood or any(_is_unclear(each) for each in line.commands):
             unclear = HardDeny((*(named.sentences if named else ()), Sentence(UNCLEAR)), is_certain=False)
@@ -136,19 +136,19 @@ def may_write(tool: AnyTool) -> bool:
     return tool.tool_class is ToolClass.MUTATING or bool(tool.effects & {Effect.WRITE, Effect.EXECUTE})
 
 
-def startup_files_to_ask_about(case: CallFacts, grounds: ProtectedPaths) -> Mapping[str, StartupFile]:
+def startup_files_to_ask_about(facts: CallFacts, protected: ProtectedPaths) -> Mapping[str, StartupFile]:
     """Startup files that a call may write and that are asked about now, by their paths as a person reads them."""
-    if not may_write(case.tool):
+    if not may_write(facts.tool):
         return {}
-    workspace = _comparable_path(grounds.workspace or "")
-    places = {_comparable_path(place): entry for place, entry in grounds.startup}
+    workspace = _comparable_path(protected.workspace or "")
+    places = {_comparable_path(place): entry for place, entry in protected.startup}
     found: dict[str, StartupFile] = {}
-    for subject in case.subjects or ():
+    for subject in facts.subjects or ():
         if isinstance(subject, PathSubject):
             parts = _comparable_path(subject.path)
             inside = len(workspace) if parts[: len(workspace)] == workspace else 0
             entry = strictest_entry((_in_places(parts, places), find_startup_file("/".join(parts), inside=inside)))
-            if entry is not None and (entry.level is not AskLevel.AFTER_OUTSIDE or grounds.has_untrusted_content):
+            if entry is not None and (entry.level is not AskLevel.AFTER_OUTSIDE or protected.has_untrusted_content):
                 names = [each for each in subject.path.split("/") if each]
                 found["/".join(names[inside:]) if inside else subject.path] = entry
     return found
@@ -174,18 +174,18 @@ def _is_read_only(line: ParsedLine, subject: CommandSubject, workspace: str | No
     )
 
 
-def _startup_file_deny(found: Mapping[str, StartupFile], grounds: ProtectedPaths) -> HardDeny | None:
+def _startup_file_deny(found: Mapping[str, StartupFile], protected: ProtectedPaths) -> HardDeny | None:
     sentences = tuple(entry.sentence(file) for file, entry in found.items())
     # Of another workspace the same name is another file.
-    asked_by = tuple(f"startup file {grounds.workspace or ''} {file}" for file in found)
+    asked_by = tuple(f"startup file {protected.workspace or ''} {file}" for file in found)
     return HardDeny(sentences, is_certain=False, asked_by=asked_by) if found else None
 
 
-def _private_path_deny(case: CallFacts, private: Sequence[str]) -> HardDeny | None:
+def _private_path_deny(facts: CallFacts, private: Sequence[str]) -> HardDeny | None:
     places = dict.fromkeys(map(_comparable_path, private), PRIVATE_PATH)
-    paths = (_comparable_path(each.path) for each in case.subjects or () if isinstance(each, PathSubject))
+    paths = (_comparable_path(each.path) for each in facts.subjects or () if isinstance(each, PathSubject))
     hit = any(_in_places(each, places) for each in paths)
-    return _ask_deny(PRIVATE_PATH, even_at_reading=True) if hit else None
+    return _ask_deny(PRIVATE_PATH, applies_to_reads=True) if hit else None
 
 
 _Found = TypeVar("_Found")
@@ -201,18 +201,18 @@ def _comparable_path(path: str) -> tuple[str, ...]:
     return comparable_parts(normpath(path.replace("\\", "/"))) if path else ()
 
 
-def _ask_deny(reason: str, *, even_at_reading: bool = False) -> HardDeny:
-    return HardDeny((Sentence(reason),), is_certain=False, applies_to_reads=even_at_reading)
+def _ask_deny(reason: str, *, applies_to_reads: bool = False) -> HardDeny:
+    return HardDeny((Sentence(reason),), is_certain=False, applies_to_reads=applies_to_reads)
 
 
-def _line_reason(line: ParsedLine, text: str, grounds: ProtectedPaths) -> str | None:
+def _line_reason(line: ParsedLine, text: str, protected: ProtectedPaths) -> str | None:
     if any(_is_fork_bomb(*found.groups()) for found in _FUNCTION.finditer(text)):
         return FORK_BOMB
     for each in line.redirections:
         target = each.target or each.source
-        if each.writes and (reason := DISKS if _DISK.match(target) else _protected_reason(target, grounds)):
+        if each.writes and (reason := DISKS if _DISK.match(target) else _protected_reason(target, protected)):
             return reason
-    reasons = (_command_reason(each, grounds) for each in line.commands)
+    reasons = (_command_reason(each, protected) for each in line.commands)
     return next((reason for reason in reasons if reason is not None), None)
 
 
@@ -222,7 +222,7 @@ def _is_fork_bomb(name: str, body: str) -> bool:
     return re.search(rf"(?<![\w:.]){itself}\s{{0,9}}\|\s{{0,9}}{itself}\s{{0,9}}&", body) is not None
 
 
-def _command_reason(command: Command, grounds: ProtectedPaths) -> str | None:
+def _command_reason(command: Command, protected: ProtectedPaths) -> str | None:
     name = program_name(command.words[0] or "")
     operands = tuple(_operands(command))
     if any(_DISK.match(each) for each in _written_to(name, operands)):
@@ -230,7 +230,7 @@ def _command_reason(command: Command, grounds: ProtectedPaths) -> str | None:
     if _is_recursive(name, command) and any(_is_whole_tree(each) for each in operands):
         return EVERYTHING
     if name in _WRITERS or (name == "sed" and any(each.startswith("-i") for each in command.sources)):
-        return next((reason for each in operands if (reason := _protected_reason(each, grounds))), None)
+        return next((reason for each in operands if (reason := _protected_reason(each, protected))), None)
     return None
 
 
@@ -272,11 +272,11 @@ def _is_unclear(command: Command) -> bool:
     return any(word is None and not re.fullmatch(r"[\w.][\w./*?-]*", source) for word, source in pairs)
 
 
-def _protected_reason(path: str, grounds: ProtectedPaths) -> str | None:
+def _protected_reason(path: str, protected: ProtectedPaths) -> str | None:
     """Why nobody may write there, or None."""
     parts = _parts(path)
-    workspace = _parts(grounds.workspace or "")
-    for place, reason in (*_PROTECTED_FOLDERS, *((_parts(each), OWN_FILES) for each in grounds.own_folders)):
+    workspace = _parts(protected.workspace or "")
+    for place, reason in (*_PROTECTED_FOLDERS, *((_parts(each), OWN_FILES) for each in protected.own_folders)):
         for at in range(len(parts) - len(place) + 1):
             folder = parts[: at + len(place)]
             # A workspace in there was made to be worked in.

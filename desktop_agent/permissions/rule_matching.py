@@ -101,29 +101,29 @@ def command_patterns(pattern: Pattern | None) -> tuple[CommandPattern, ...]:
             return ()
 
 
-def match_restriction(rule: Rule, case: CallFacts) -> Match:
+def match_restriction(rule: Rule, facts: CallFacts) -> Match:
     """Whether a rule that denies or asks is about the call: one file, host or command of it is enough."""
-    if not names_tool(rule, case.tool):
+    if not names_tool(rule, facts.tool):
         return Match.NO
     if rule.pattern is None:
         return Match.YES
     if isinstance(rule.pattern, ArgumentsPattern):
-        return Match.YES if rule.pattern.digest == case.digest else Match.NO
-    found = max((_match_subject(rule.pattern, each) for each in case.subjects or ()), default=Match.NO)
-    if found is Match.NO and _may_be_unnamed(rule, rule.pattern, case):
+        return Match.YES if rule.pattern.digest == facts.digest else Match.NO
+    found = max((_match_subject(rule.pattern, each) for each in facts.subjects or ()), default=Match.NO)
+    if found is Match.NO and _may_be_unnamed(rule, rule.pattern, facts):
         return Match.MAYBE
     return found
 
 
-def find_allowing_rule(rules: Iterable[Rule], case: CallFacts) -> Rule | None:
+def find_allowing_rule(rules: Iterable[Rule], facts: CallFacts) -> Rule | None:
     """The first of the rules that together allow the whole call, or None when a part of it is not allowed.
 
     Exact arguments go first: the person saw all of them. Of several that each allow it, one that trusts what it brings
     in; where it takes several together it trusts only if all of them do.
     """
-    named = sorted((rule for rule in rules if names_tool(rule, case.tool)), key=lambda rule: not rule.trusts)
+    named = sorted((rule for rule in rules if names_tool(rule, facts.tool)), key=lambda rule: not rule.trusts)
     for rule in named:
-        if isinstance(rule.pattern, ArgumentsPattern) and rule.pattern.digest == case.digest:
+        if isinstance(rule.pattern, ArgumentsPattern) and rule.pattern.digest == facts.digest:
             return rule
     for rule in named:
         if rule.pattern is None:
@@ -131,8 +131,8 @@ def find_allowing_rule(rules: Iterable[Rule], case: CallFacts) -> Rule | None:
     for rules_together in ([rule] for rule in named), [named]:
         for some in rules_together:
             patterns = [rule.pattern for rule in some if rule.pattern is not None]
-            if case.subjects and all(_is_covered(each, patterns, case.workspace) for each in case.subjects):
-                helping = [rule for rule in some if _contributes(rule, case.subjects)]
+            if facts.subjects and all(_is_covered(each, patterns, facts.workspace) for each in facts.subjects):
+                helping = [rule for rule in some if _contributes(rule, facts.subjects)]
                 return _with_common_trust(helping) if helping else None
     return None
 
@@ -183,17 +183,17 @@ def matches_words(pattern: CommandPattern, command: Command) -> bool:
     return words == pattern.words
 
 
-def _may_be_unnamed(rule: Rule, pattern: _SubjectPattern, case: CallFacts) -> bool:
+def _may_be_unnamed(rule: Rule, pattern: _SubjectPattern, facts: CallFacts) -> bool:
     """Whether the call may be what the rule means although no subject says so."""
     kind = type(pattern)
-    named = any(isinstance(each, _SUBJECT_OF_PATTERN[kind]) for each in case.subjects or ())
-    if case.starts_programs:
+    named = any(isinstance(each, _SUBJECT_OF_PATTERN[kind]) for each in facts.subjects or ())
+    if facts.starts_programs:
         # A command may touch any file and any host; what it touches stands nowhere.
         return not (named and _SUBJECT_OF_PATTERN[kind] is CommandSubject)
-    if not case.subjects and not {case.tool.name, case.tool.identity}.isdisjoint(rule.tools):
+    if not facts.subjects and not {facts.tool.name, facts.tool.identity}.isdisjoint(rule.tools):
         return True
-    undeclared = case.tool.tool_class is ToolClass.MUTATING and not case.tool.effects
-    return not named and bool(undeclared or case.tool.effects & _EFFECTS_OF_PATTERN[kind])
+    undeclared = facts.tool.tool_class is ToolClass.MUTATING and not facts.tool.effects
+    return not named and bool(undeclared or facts.tool.effects & _EFFECTS_OF_PATTERN[kind])
 
 
 def _match_subject(pattern: _SubjectPattern, subject: Subject) -> Match:

@@ -173,21 +173,21 @@ class PermissionPolicy(_ChangeListeners):
         """What came in from outside; one for the whole conversation."""
         return self._untrusted_content if self._parent is None else self._parent.untrusted_content
 
-    def mark_untrusted(self, outsider: UntrustedSource) -> bool:
+    def mark_untrusted(self, source: UntrustedSource) -> bool:
         """Content of theirs came in; whether it is the first since the person trusted them, or ever."""
         if self._parent is not None:
-            return self._parent.mark_untrusted(outsider)
-        before, self._untrusted_content = self._untrusted_content, self._untrusted_content.with_source(outsider)
+            return self._parent.mark_untrusted(source)
+        before, self._untrusted_content = self._untrusted_content, self._untrusted_content.with_source(source)
         if self._untrusted_content is before:
             return False
         self._notify()
         return True
 
-    def trust_source(self, outsider: UntrustedSource) -> bool:
+    def trust_source(self, source: UntrustedSource) -> bool:
         """Note content of theirs that came in by a call whose rule trusts it; whether it is new."""
         if self._parent is not None:
-            return self._parent.trust_source(outsider)
-        before, self._untrusted_content = self._untrusted_content, self._untrusted_content.with_trusted_source(outsider)
+            return self._parent.trust_source(source)
+        before, self._untrusted_content = self._untrusted_content, self._untrusted_content.with_trusted_source(source)
         return self._untrusted_content is not before
 
     def lift_suspension(self, shown: Sequence[str] | None = None) -> None:
@@ -239,16 +239,16 @@ class PermissionPolicy(_ChangeListeners):
         """Whether a tool of this name may be named at all, here and above."""
         return self._names.allows(name) and (self._parent is None or self._parent.allows_name(name))
 
-    def _decide(self, case: CallFacts, grounds: ProtectedPaths) -> Verdict:
+    def _decide(self, case: CallFacts, protected: ProtectedPaths) -> Verdict:
         """The verdict about an admitted call: the strictest of what is laid down here and above."""
         moment = self._clock()
-        held = tuple(rule for rule in self.rules if self._is_in_force(rule, moment))
-        grounds = replace(grounds, has_untrusted_content=self.untrusted_content.has_arrived)
+        rules_in_force = tuple(rule for rule in self.rules if self._is_in_force(rule, moment))
+        protected = replace(protected, has_untrusted_content=self.untrusted_content.has_arrived)
         own = (_with_conversation(rule, self._conversation_id) for rule in self.mode.rules)
         mode = self.mode.model_copy(update={"rules": tuple(rule for rule in own if self._is_in_force(rule, moment))})
         suspension = self._untrusted_content.suspension.merge(self._suspension)
-        verdict = decide(case, held, mode, suspension=suspension, grounds=grounds)
-        return verdict if self._parent is None else stricter(verdict, self._parent._decide(case, grounds))  # noqa: SLF001
+        verdict = decide(case, rules_in_force, mode, suspension=suspension, protected=protected)
+        return verdict if self._parent is None else stricter(verdict, self._parent._decide(case, protected))  # noqa: SLF001
 
     async def _protected_paths(self, case: CallFacts) -> ProtectedPaths:
         """What the disk says about the paths of a call; the same here and above."""
@@ -257,10 +257,10 @@ class PermissionPolicy(_ChangeListeners):
         if not paths or given is None:
             return ProtectedPaths(self._own_folders, given)
 
-        def look(sign: CancelToken) -> ProtectedPaths:
+        def look(token: CancelToken) -> ProtectedPaths:
             # As subjects are: links followed.
             workspace = Path(os.path.realpath(given)).as_posix()
-            places = startup_paths(paths, workspace, sign.raise_if_cancelled) if may_write(case.tool) else ()
+            places = startup_paths(paths, workspace, token.raise_if_cancelled) if may_write(case.tool) else ()
             return ProtectedPaths(self._own_folders, workspace, private_paths_in(workspace), places)
 
         return await run_in_thread(look)

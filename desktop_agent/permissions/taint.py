@@ -32,17 +32,17 @@ class UntrustedContent:
     sources: tuple[UntrustedSource, ...] = ()
     trusted: tuple[UntrustedSource, ...] = ()
 
-    def with_source(self, outsider: UntrustedSource) -> "UntrustedContent":
+    def with_source(self, source: UntrustedSource) -> "UntrustedContent":
         """With content of this outsider. The same one when the person trusts it, or knows of it."""
-        if any(outsider.is_same(each) for each in (*self.sources, *self.trusted)):
+        if any(source.is_same(each) for each in (*self.sources, *self.trusted)):
             return self
-        return UntrustedContent((*self.sources, outsider), self.trusted)
+        return UntrustedContent((*self.sources, source), self.trusted)
 
-    def with_trusted_source(self, outsider: UntrustedSource) -> "UntrustedContent":
+    def with_trusted_source(self, source: UntrustedSource) -> "UntrustedContent":
         """With content of this outsider, which the person trusts. The same one when they know of it already."""
-        if any(outsider.is_same(each) for each in (*self.sources, *self.trusted)):
+        if any(source.is_same(each) for each in (*self.sources, *self.trusted)):
             return self
-        return UntrustedContent(self.sources, (*self.trusted, outsider))
+        return UntrustedContent(self.sources, (*self.trusted, source))
 
     def after_trusting(self, shown: Sequence[str] | None = None) -> "UntrustedContent":
         """The person lets pass what came in so far: until another outsider brings something.

@@ -41,7 +41,7 @@ class PartBuilder:
 
     `provider` is what thinking blocks are marked with. `tags` watches the start of the text for `<think>`; None where
     a server never sends such tags. `call_id` makes ids for calls that have none. `keeps_arguments`: arguments go
-    back as the text that they came as, so calls keep it. `repeats`: the server may say again what it said.
+    back as the text that they came as, so calls keep it. `may_repeat`: the server may say again what it said.
 
     `main` is where text and thinking go that come one after the other. A server that writes several items side by
     side has a part for each, by `part`: their pieces are shown as they come. What comes whole, a call or a step, waits
@@ -55,9 +55,9 @@ class PartBuilder:
         tags: ThinkTags | None = None,
         call_id: Callable[[], str] = new_call_id,
         keeps_arguments: bool = False,
-        repeats: bool = False,
+        may_repeat: bool = False,
     ) -> None:
-        self.may_repeat = repeats
+        self.may_repeat = may_repeat
         self.calls = ToolCallBuilder(provider, call_id, keeps_arguments=keeps_arguments)
         self.has_content = False
         self.usage: Usage | None = None  # the last report counts and is yielded at the end

@@ -1,6 +1,6 @@
 """Servers that say again what they said: every piece the whole so far, or the whole once more at the end.
 
-Only servers that are not a vendor's own are watched (PartBuilder's `repeats`): Perplexity sends a `message` with the
+Only servers that are not a vendor's own are watched (PartBuilder's `may_repeat`): Perplexity sends a `message` with the
 whole beside each piece (docs.perplexity.ai, "Stream mode", `full`), and gateways send the growing whole as each `delta`
 (swuecho/chat#687). A piece is taken for the growing whole when the one before it grew in the same way, as a song may
 repeat one line: until then it waits.

@@ -24,12 +24,12 @@ class CalculateInput(BaseModel):
 def calculate() -> Tool[CalculateInput]:
     """Make the tool."""
 
-    def work(wanted: CalculateInput, sign: CancelToken) -> tuple[Text, ...]:
-        sign.raise_if_cancelled()
-        return (Text(text=f"{wanted.expression.strip()} = {evaluate(wanted.expression)}"),)
+    def work(params: CalculateInput, token: CancelToken) -> tuple[Text, ...]:
+        token.raise_if_cancelled()
+        return (Text(text=f"{params.expression.strip()} = {evaluate(params.expression)}"),)
 
-    async def run(wanted: CalculateInput, _call: RunningCall) -> tuple[Text, ...]:
-        return await run_in_thread(lambda sign: work(wanted, sign))
+    async def run(params: CalculateInput, _call: RunningCall) -> tuple[Text, ...]:
+        return await run_in_thread(lambda token: work(params, token))
 
     functions = ", ".join(sorted(FUNCTIONS))
     return Tool(

@@ -189,9 +189,9 @@ def _runner(function: Function, bind: Bind) -> Callable[[Any, RunningCall], Awai
         else:
             loop = asyncio.get_running_loop()
 
-            def work(sign: CancelToken) -> Any:
-                heard = replace(call, progress=_thread_safe_progress(call.progress, sign, loop))
-                return function(**arguments, **({takes_call: heard} if takes_call else {}))
+            def work(token: CancelToken) -> Any:
+                thread_call = replace(call, progress=_thread_safe_progress(call.progress, token, loop))
+                return function(**arguments, **({takes_call: thread_call} if takes_call else {}))
 
             answer = await run_in_own_thread(work)
             if inspect.isawaitable(answer):
@@ -202,17 +202,17 @@ def _runner(function: Function, bind: Bind) -> Callable[[Any, RunningCall], Awai
 
 
 def _thread_safe_progress(
-    tell: Callable[[str], None], sign: CancelToken, loop: asyncio.AbstractEventLoop
+    on_progress: Callable[[str], None], token: CancelToken, loop: asyncio.AbstractEventLoop
 ) -> Callable[[str], None]:
     """Progress told on the loop, to which it belongs; once the call is cancelled it raises Stopped instead."""
 
     def on_loop(text: str) -> None:
         with contextlib.suppress(Stopped):
-            sign.raise_if_cancelled()
-            tell(text)
+            token.raise_if_cancelled()
+            on_progress(text)
 
     def progress(text: str) -> None:
-        sign.raise_if_cancelled()
+        token.raise_if_cancelled()
         loop.call_soon_threadsafe(on_loop, text)
 
     return progress

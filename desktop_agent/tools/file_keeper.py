@@ -68,7 +68,8 @@ class RestoreReport:
 
 
 class Checkpointer:
-    """Saves files of a workspace before a call changes them, and puts them back. `keep` writes a checkpoint durably.
+    """Saves files of a workspace before a call changes them, and puts them back. `save_checkpoint` writes a checkpoint
+    durably.
 
     Without a workspace it saves no files, only what a tool needs to undo a call.
     """
@@ -77,12 +78,12 @@ class Checkpointer:
         self,
         workspace: Workspace | None,
         blobs: BlobStore,
-        keep: Callable[[Checkpoint], Awaitable[None]],
+        save_checkpoint: Callable[[Checkpoint], Awaitable[None]],
         conversation_id: str,
     ) -> None:
         self._workspace = workspace
         self._blobs = blobs
-        self._keep = keep
+        self._keep = save_checkpoint
         self._conversation_id = conversation_id
 
     async def save_before(
@@ -100,7 +101,7 @@ class Checkpointer:
         OutsideWorkspace, ToolFailed and StorageFailed: the call must not start then.
         """
         workspace = self._workspace
-        places = () if workspace is None else await run_in_thread(lambda _sign: _locate_all(workspace, paths))
+        places = () if workspace is None else await run_in_thread(lambda _token: _locate_all(workspace, paths))
         if not places and arguments is None:
             return None
         checkpoint = Checkpoint(
@@ -113,7 +114,7 @@ class Checkpointer:
             files=() if workspace is None else tuple([await self._saved(workspace, place) for place in places]),
             new_folders=()
             if workspace is None
-            else await run_in_thread(lambda _sign: missing_folders(workspace, places)),
+            else await run_in_thread(lambda _token: missing_folders(workspace, places)),
             tool=tool,
             input=arguments,
         )
@@ -160,7 +161,7 @@ class Checkpointer:
             await self._keep(noted)
 
     async def _saved(self, workspace: Workspace, place: WorkspacePath) -> SavedFile:
-        found = await run_in_thread(lambda sign: take_snapshot(workspace, place, sign, with_data=True))
+        found = await run_in_thread(lambda token: take_snapshot(workspace, place, token, with_data=True))
         if found.data is not None:
             await self._blobs.put(found.data)
         return saved_file(saved_path(place), found)
@@ -169,7 +170,7 @@ class Checkpointer:
         noted, workspace = checkpoint.model_copy(update={"succeeded": succeeded}), self._workspace
         if workspace is not None:
             files = [await run_in_thread(partial(_state_after_call, workspace, file)) for file in checkpoint.files]
-            folders = await run_in_thread(lambda _sign: existing_folders(workspace, checkpoint.new_folders))
+            folders = await run_in_thread(lambda _token: existing_folders(workspace, checkpoint.new_folders))
             noted = noted.model_copy(update={"files": tuple(files), "new_folders": folders})
         await self._keep(noted)
         return noted
@@ -181,9 +182,9 @@ def _locate_all(workspace: Workspace, paths: Iterable[str]) -> tuple[WorkspacePa
     return tuple(place for place in places if place.parts)
 
 
-def _state_after_call(workspace: Workspace, file: SavedFile, sign: CancelToken) -> SavedFile:
+def _state_after_call(workspace: Workspace, file: SavedFile, token: CancelToken) -> SavedFile:
     try:
-        found = take_snapshot(workspace, parse_saved_path(file.path), sign)
+        found = take_snapshot(workspace, parse_saved_path(file.path), token)
     except ToolFailed:
         return file  # not known: restoring will ask
     return file.model_copy(update={"after": found.state})

@@ -73,10 +73,10 @@ async def call_foreign(work: Callable[[], Awaitable[T]]) -> T | Fault:
         return Fault(error)
 
 
-def notify(listener: Callable[P, object], *news: P.args, **named: P.kwargs) -> None:
+def notify(listener: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
     """Tell it; who cannot listen must not end the run, nor keep the news from the others. Ctrl-C: see `contained`."""
     try:
-        listener(*news, **named)
+        listener(*args, **kwargs)
     except BaseException as error:  # noqa: BLE001 - a listener may raise anything
         _log.error("a listener failed: %s", safe_traceback(error))
 
@@ -157,13 +157,13 @@ def _copy_value(value: Any, dict_kind: type[dict[Any, Any]], list_kind: type[lis
     if kind is tuple:
         return tuple([_copy_value(each, dict_kind, list_kind) for each in cast("tuple[Any, ...]", value)])
     if issubclass(kind, BaseModel):
-        made = copy(value)
+        copied_value = copy(value)
         fields = vars(cast("BaseModel", value)).items()
-        made.__dict__.update({name: _copy_value(each, dict_kind, list_kind) for name, each in fields})
-        return made
+        copied_value.__dict__.update({name: _copy_value(each, dict_kind, list_kind) for name, each in fields})
+        return copied_value
     if dataclasses.is_dataclass(kind):
-        made = copy(value)
+        copied_value = copy(value)
         for each in dataclasses.fields(kind):
-            object.__setattr__(made, each.name, _copy_value(getattr(value, each.name), dict_kind, list_kind))
-        return made
+            object.__setattr__(copied_value, each.name, _copy_value(getattr(value, each.name), dict_kind, list_kind))
+        return copied_value
     return deepcopy(value)

@@ -74,8 +74,8 @@ async def run_in_thread(work: Callable[[CancelToken], Result]) -> Result:
 
     A cancel hoists the sign, waits for the thread's end, and only then is passed on.
     """
-    sign = CancelToken()
-    return await wait_to_end(asyncio.ensure_future(asyncio.to_thread(work, sign)), sign.cancel)
+    token = CancelToken()
+    return await wait_to_end(asyncio.ensure_future(asyncio.to_thread(work, token)), token.cancel)
 
 
 @dataclass(slots=True)
@@ -92,32 +92,32 @@ async def run_in_own_thread(work: Callable[[CancelToken], Result], *, grace: flo
     No thread can be killed: after a cancel the work gets `grace` seconds, and is then left to end by itself, unheard.
     The thread is its own, so that such work starves nobody's pool, and a daemon, so that it does not hold up the exit.
     """
-    loop, sign, context = asyncio.get_running_loop(), CancelToken(), contextvars.copy_context()
+    loop, token, context = asyncio.get_running_loop(), CancelToken(), contextvars.copy_context()
     ended: asyncio.Future[_Outcome[Result]] = loop.create_future()
 
-    def tell(how: _Outcome[Result]) -> None:
+    def set_outcome(outcome: _Outcome[Result]) -> None:
         if not ended.done():
-            ended.set_result(how)
+            ended.set_result(outcome)
 
     def body() -> None:
         try:
-            how = _Outcome(value=context.run(work, sign))
+            outcome = _Outcome(value=context.run(work, token))
         except BaseException as error:  # noqa: BLE001 - nobody else hears what a thread raises
-            how = _Outcome[Result](error=error)
+            outcome = _Outcome[Result](error=error)
         # The loop may be gone when work that was left alone ends at last.
         with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(tell, how)
+            loop.call_soon_threadsafe(set_outcome, outcome)
 
     threading.Thread(target=body, name="tool", daemon=True).start()
     try:
-        how = await asyncio.shield(ended)
+        outcome = await asyncio.shield(ended)
     except asyncio.CancelledError:
-        sign.cancel()
+        token.cancel()
         await asyncio.wait([ended], timeout=grace)
         raise
-    if how.error is not None:
-        raise how.error
-    return how.value  # pyright: ignore[reportReturnType]  # without an error there is a value
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome.value  # pyright: ignore[reportReturnType]  # without an error there is a value
 
 
 def is_large(*values: object) -> bool:
@@ -141,7 +141,7 @@ async def run_by_size(work: Callable[[], Result], *about: object) -> Result:
     """Do this work on these values: at once where that is quick, else in a thread, so that the event loop goes on."""
     if not is_large(*about):
         return work()
-    return await run_in_own_thread(lambda _sign: work(), grace=0)
+    return await run_in_own_thread(lambda _token: work(), grace=0)
 
 
 def inner_values(value: object) -> Collection[object]:

@@ -194,7 +194,7 @@ async def test_policy_installed__is_told_in_a_session(tmp_path: Path) -> None:
 
 async def test_policy_removed__is_told_when_it_is_taken_out_and_when_it_is_used_up() -> None:
     told: list[object] = []
-    policies = PromptPolicies(tell=told.append)
+    policies = PromptPolicies(emit=told.append)
     policies.install("kept", "a")
     policies.install("once", "b", scope="next_turn")
     await Desk(DONE, policies=policies).execute()
@@ -204,7 +204,7 @@ async def test_policy_removed__is_told_when_it_is_taken_out_and_when_it_is_used_
 
 async def test_policy_applied__names_the_turn_and_what_shaped_it() -> None:
     told: list[object] = []
-    policies = PromptPolicies(tell=told.append)
+    policies = PromptPolicies(emit=told.append)
     policies.install("b", "Second.", precedence=2)
     policies.install("a", "First.", precedence=1)
     desk = Desk(DONE, policies=policies)

@@ -137,17 +137,17 @@ async def test_invariant_4__a_deny_rule_or_a_deeper_nesting_never_enlarges_what_
     ]
     uses = (call("1", "act"), ACT), (call("2", "look"), LOOK)
 
-    async def allowed(standing: PermissionPolicy) -> set[str]:
-        verdicts = {use.id: await standing.verdict(use, about) for use, about in uses}
+    async def allowed(permission_policy: PermissionPolicy) -> set[str]:
+        verdicts = {use.id: await permission_policy.verdict(use, about) for use, about in uses}
         return {use_id for use_id, verdict in verdicts.items() if isinstance(verdict, Allowed)}
 
     denies = [rule for rule in rules if rule.effect is RuleEffect.DENY]
     for some in itertools.combinations(rules, 2):
-        standing = PermissionPolicy(some)
-        may = await allowed(standing)
+        permission_policy = PermissionPolicy(some)
+        may = await allowed(permission_policy)
         for more in (*rules, *denies):
-            assert await allowed(standing.nested(rules=(more,))) <= may
-            assert await allowed(standing.nested(rules=(more,)).nested(rules=rules[-1:])) <= may
+            assert await allowed(permission_policy.nested(rules=(more,))) <= may
+            assert await allowed(permission_policy.nested(rules=(more,)).nested(rules=rules[-1:])) <= may
         for deny in denies:
             assert await allowed(PermissionPolicy((*some, deny))) <= may
 

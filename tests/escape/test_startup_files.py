@@ -177,8 +177,8 @@ async def test_who_trusts_what_came_in_is_asked_about_builds_all_the_same(tmp_pa
         trial.edits = True
 
         def prepare(session) -> None:
-            session.standing.mark(PAGE)
-            session.standing.lift_suspension()
+            session.permission_policy.mark(PAGE)
+            session.permission_policy.lift_suspension()
 
         trial.prepare = prepare
         await trial.play()

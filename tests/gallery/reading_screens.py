@@ -39,20 +39,20 @@ async def prefer(desk: Desk, **appearance: object) -> None:
 async def find(desk: Desk) -> None:
     await talk(desk)
     page = desk.window.page
-    page.ways.find()
-    page.ways.find_bar._field.setText("import")
-    await until(lambda: page.ways.find_bar._found.complete and page.ways.find_bar._found.total)
-    page.ways.find_bar.step(1)
-    page.ways.find_bar.step(1)
+    page.navigation.find()
+    page.navigation.find_bar._field.setText("import")
+    await until(lambda: page.navigation.find_bar._found.complete and page.navigation.find_bar._found.total)
+    page.navigation.find_bar.step(1)
+    page.navigation.find_bar.step(1)
 
 
 @scene("reading-find-nothing", 560, 760)
 async def find_nothing(desk: Desk) -> None:
     await talk(desk)
     page = desk.window.page
-    page.ways.find()
-    page.ways.find_bar._field.setText("unfindable words")
-    await until(lambda: page.ways.find_bar._found.complete)
+    page.navigation.find()
+    page.navigation.find_bar._field.setText("unfindable words")
+    await until(lambda: page.navigation.find_bar._found.complete)
     await asyncio.sleep(0.2)
 
 
@@ -60,7 +60,7 @@ async def find_nothing(desk: Desk) -> None:
 async def caret(desk: Desk) -> None:
     await talk(desk)
     transcript = desk.window.page.transcript
-    desk.window.page.ways.toggle_caret()
+    desk.window.page.navigation.toggle_caret()
     transcript.caret.move_to(TextPosition(2, 0, 24))
 
 

@@ -85,7 +85,7 @@ async def picture_viewer(desk: Desk) -> None:
         title="Two evenings",
     )
     desk.window.page.transcript.image_opened.emit(images[1])
-    viewer = desk.window.page.contents
+    viewer = desk.window.page.attachments
     await until(lambda: viewer._viewer is not None and viewer._viewer.isVisible())
     await asyncio.sleep(0.6)
 

@@ -208,10 +208,10 @@ class World(Observer):
 
     def take_back_rules(self) -> None:
         """All that deny or ask."""
-        standing = self.session.permission_policy
-        stricter = [rule.id for rule in standing.rules if rule.effect is not RuleEffect.ALLOW]
+        permission_policy = self.session.permission_policy
+        stricter = [rule.id for rule in permission_policy.rules if rule.effect is not RuleEffect.ALLOW]
         self._denied.clear()
-        self.in_loop(lambda: [standing.revoke(id_) for id_ in stricter])
+        self.in_loop(lambda: [permission_policy.revoke(id_) for id_ in stricter])
 
     # What befalls the program.
 

@@ -370,7 +370,7 @@ def test_the_sidebar(qtbot, marked):
     qtbot.addWidget(pane)
     pane.set_conversations([Record("1", "δ"), Record("2", "")])
     action = QAction("ωμέγα", pane)
-    pane.offer(action, action, action, action)
+    pane.add_footer(action, action, action, action)
     pane.show()
     assert bare_texts(pane) == []
     pane.set_conversations([])
@@ -410,7 +410,7 @@ def test_the_approval_dialog(qtbot, marked):
     from ui.approval.approval_dialog import ApprovalDialog
     from ui.approval.pending_approval import PendingApproval
 
-    dialog = ApprovalDialog(ThemeSource(), settle_ms=0)
+    dialog = ApprovalDialog(ThemeSource(), input_delay_ms=0)
     qtbot.addWidget(dialog)
     for effect, tool_class in zip(Effect, [*ToolClass] * 3, strict=False):
         preview = DiffPreview("δ", "δ\n" * 30, "δ\n" * 30 + "λ")

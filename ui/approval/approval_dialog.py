@@ -46,7 +46,9 @@ class ApprovalDialog(GuardedDialog):
     preview_requested = Signal(str, object)
     """The approval's id and edited arguments whose effect is wanted: answer with `set_preview`."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None, settle_ms: int = INPUT_DELAY_MS) -> None:
+    def __init__(
+        self, themes: ThemeSource, parent: QWidget | None = None, input_delay_ms: int = INPUT_DELAY_MS
+    ) -> None:
         super().__init__(parent)
         self._calls: dict[str, PendingApproval] = {}
         self._decided: set[str] = set()
@@ -65,12 +67,12 @@ class ApprovalDialog(GuardedDialog):
             (self._header, self._reasons, self._preview, self._arguments, self._rules),
             (*self._arguments.shrinkables, self._header.shrinkable, *self._preview.shrinkables),
         )
-        self._bar = DecisionBar(themes, settle_ms)
+        self._bar = DecisionBar(themes, input_delay_ms)
         self._bar.set_edited_input_source(lambda: self._arguments.edited_input)
         self._preview_timer = QTimer(self, singleShot=True, interval=PREVIEW_DELAY_MS)
         self._sizer = DialogSizer(themes, self, self._list, self._scroll_area, self._bar)
-        self._build()
-        self._connect()
+        self._build_layout()
+        self._connect_signals()
 
     @property
     def current(self) -> PendingApproval | None:
@@ -136,16 +138,16 @@ class ApprovalDialog(GuardedDialog):
         super().reject()
         self.postponed.emit()
 
-    def _connect(self) -> None:
+    def _connect_signals(self) -> None:
         self._list.chosen.connect(self._show_approval)
         self._bar.decided.connect(self._decide)
         self._bar.edit_toggled.connect(self._arguments.toggle)
         self._bar.message_changed.connect(self._store_message)
         self._arguments.changed.connect(self._arguments_changed)
         self._preview_timer.timeout.connect(self._request_preview)
-        self._reasons.trusted.connect(self._trust)
-        self._bar.rules_wanted.connect(self._rules.open_choice)
-        self._rules.sight_wanted.connect(self._scroll_area.reveal)
+        self._reasons.trusted.connect(self._on_trusted)
+        self._bar.rules_requested.connect(self._rules.open_choice)
+        self._rules.reveal_requested.connect(self._scroll_area.reveal)
         QShortcut(QKeySequence(MODE_SHORTCUT), self, autoRepeat=False).activated.connect(self.mode.open_menu)
         self._rules.granted.connect(self._bar.allow_always)
         self._rules.cancelled.connect(self._arguments.view.setFocus)
@@ -182,7 +184,7 @@ class ApprovalDialog(GuardedDialog):
             return
         ids = [call.approval_id]
         if for_others:
-            ids += [each.approval_id for each in self._others(call)]
+            ids += [each.approval_id for each in self._same_tool_calls(call)]
         self._decided.update(ids)
         for approval_id in ids:
             own = approval_id == call.approval_id
@@ -228,7 +230,7 @@ class ApprovalDialog(GuardedDialog):
         if is_edited or not self._arguments.is_valid:
             self._rules.hide()
 
-    def _trust(self) -> None:
+    def _on_trusted(self) -> None:
         if not self._bar.is_input_delayed:
             self.trusted.emit()
 
@@ -246,15 +248,15 @@ class ApprovalDialog(GuardedDialog):
         if self._current is not None and self._arguments.is_valid:
             self.preview_requested.emit(self._current, self._arguments.arguments)
 
-    def _others(self, call: PendingApproval) -> list[PendingApproval]:
+    def _same_tool_calls(self, call: PendingApproval) -> list[PendingApproval]:
         return [each for each in self._calls.values() if each.tool == call.tool and each is not call]
 
     def _update_batch_offer(self) -> None:
         call = self.current
         if call is not None:
-            self._bar.offer_same_tool_calls(show_hidden(call.tool), len(self._others(call)))
+            self._bar.offer_same_tool_calls(show_hidden(call.tool), len(self._same_tool_calls(call)))
 
-    def _build(self) -> None:
+    def _build_layout(self) -> None:
         self.setAccessibleName(self.tr("Approve tool call"))
         self.setWindowTitle(self.tr("Approve tool call"))
         self.setWindowModality(Qt.WindowModality.WindowModal)

@@ -36,17 +36,17 @@ class ArgumentsView(QWidget):
         self._themes = themes
         self._original: JsonObject = {}
         self._parsed: JsonObject | None = {}
-        self._check: ArgumentsValidator = lambda _: None
+        self._validator: ArgumentsValidator = lambda _: None
         self._heading = WrappingLabel(self.tr("Arguments"), "strong")
         self._view = AutoHeightText(*SHOWN_ROWS)
         self._editor = AutoHeightText(*EDITED_ROWS)
         self._problem = WrappingLabel(kind="error")
-        self._pause = QTimer(self, singleShot=True, interval=VALIDATION_DELAY_MS)
-        self._build()
-        self._pause.timeout.connect(self._parse_editor)
+        self._validation_timer = QTimer(self, singleShot=True, interval=VALIDATION_DELAY_MS)
+        self._build_layout()
+        self._validation_timer.timeout.connect(self._parse_editor)
         self._editor.textChanged.connect(self._on_text_changed)
-        themes.changed.connect(self._dress)
-        self._dress()
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
 
     @property
     def view(self) -> QPlainTextEdit:
@@ -71,7 +71,7 @@ class ArgumentsView(QWidget):
     @property
     def is_valid(self) -> bool:
         """Whether `arguments` can be used. True while nothing is edited."""
-        return self._parsed is not None and not self._pause.isActive()
+        return self._parsed is not None and not self._validation_timer.isActive()
 
     @property
     def arguments(self) -> JsonObject:
@@ -95,12 +95,12 @@ class ArgumentsView(QWidget):
 
     def show_call(self, arguments: JsonObject, check: ArgumentsValidator, edited_text: str | None = None) -> None:
         """Show a call; `edited_text` opens the editor where it was left."""
-        self._original, self._check = arguments, check
+        self._original, self._validator = arguments, check
         text, left_out = truncate_text(arguments_as_json(arguments))
         words = self.tr("Arguments, without the last {0} characters: “Edit arguments” shows all of them")
         self._heading.setText(words.format(f"{left_out:,}") if left_out else self.tr("Arguments"))
         self._view.set_text(fold_lines(text))
-        self._close()
+        self._close_editor()
         if edited_text is not None:
             self.edit(edited_text)
 
@@ -122,23 +122,23 @@ class ArgumentsView(QWidget):
 
     def discard(self) -> None:
         """Close the editor; the original arguments count again."""
-        self._close()
+        self._close_editor()
         self.changed.emit()
 
     def show_rejection(self, problem: str) -> None:
         """Say why these arguments were not taken; edited ones have to be changed."""
         if self.is_editing:
             self._parsed = None
-        self._say(problem)
+        self._show_problem(problem)
         self.changed.emit()
 
-    def _close(self) -> None:
+    def _close_editor(self) -> None:
         self._editor.hide()
         self._view.show()
         self._problem.hide()
-        self._pause.stop()
+        self._validation_timer.stop()
         self._parsed = self._original
-        self._say("")
+        self._show_problem("")
 
     def _on_text_changed(self) -> None:
         if not self.is_editing:
@@ -146,27 +146,27 @@ class ArgumentsView(QWidget):
         if self._editor.document().characterCount() <= MAX_IMMEDIATE_LENGTH:
             self._parse_editor()
             return
-        self._pause.start()
-        self._say(self.tr("Checking…"))
+        self._validation_timer.start()
+        self._show_problem(self.tr("Checking…"))
         self.changed.emit()
 
     def _parse_editor(self) -> None:
-        self._pause.stop()
+        self._validation_timer.stop()
         parsed, problem = arguments_from_json(self._editor.text)
         if parsed is not None:
-            problem = self._check(parsed) or ""
+            problem = self._validator(parsed) or ""
         self._parsed = None if problem else parsed
-        self._say(problem)
+        self._show_problem(problem)
         self.changed.emit()
 
-    def _say(self, problem: str) -> None:
+    def _show_problem(self, problem: str) -> None:
         self._problem.setText(problem)
         # Its line is kept while one writes: the buttons under it would jump.
         self._problem.setVisible(self.is_editing or bool(problem))
         self._editor.setAccessibleDescription(problem)
         set_style_property(self._editor, "invalid", "true" if problem else "false")
 
-    def _build(self) -> None:
+    def _build_layout(self) -> None:
         self._view.setReadOnly(True)
         self._view.setUndoRedoEnabled(False)
         self._view.setTextInteractionFlags(
@@ -186,7 +186,7 @@ class ArgumentsView(QWidget):
         self._editor.hide()
         self._problem.hide()
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         font: QFont = mono_font(self._themes.theme, self._themes.zoom)
         self._view.setFont(font)
         self._editor.setFont(font)

@@ -23,7 +23,7 @@ class CallHeader(QWidget):
 
     def __init__(self, themes: ThemeSource, beside: QWidget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._who = WrappingLabel(kind="muted")
+        self._agent = WrappingLabel(kind="muted")
         self._tool = WrappingLabel(kind="heading")
         self._tags = [label() for _ in range(1 + len(Effect))]
         for each in self._tags:
@@ -35,7 +35,7 @@ class CallHeader(QWidget):
         names = QVBoxLayout(top)
         names.setContentsMargins(0, 0, 0, 0)
         names.setSpacing(SPACE_XS)
-        names.addWidget(self._who)
+        names.addWidget(self._agent)
         names.addWidget(self._tool)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -54,14 +54,14 @@ class CallHeader(QWidget):
     @property
     def accessible_text(self) -> str:
         """All that the header says, for a screen reader."""
-        labels = (self._who, self._tool, *self._tags, self._folder, self._undo)
+        labels = (self._agent, self._tool, *self._tags, self._folder, self._undo)
         shown = [each.text() for each in labels if not each.isHidden()]
         return ". ".join(filter(None, (*shown, self._server.accessible_text)))
 
     def show_call(self, call: PendingApproval) -> None:
         """Describe this call."""
         path = " → ".join(isolate_untrusted(name) for name in call.agent_path)
-        self._who.setText(
+        self._agent.setText(
             self.tr("The agent {0} asks to use").format(path) if path else self.tr("The assistant asks to use")
         )
         self._tool.setText(isolate_untrusted(call.tool))

@@ -28,7 +28,7 @@ class CallList(QWidget):
         self._list.setMouseTracking(True)
         self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._list.setTextElideMode(Qt.TextElideMode.ElideRight)
-        self._list.currentItemChanged.connect(self._say)
+        self._list.currentItemChanged.connect(self._emit_chosen)
         self.setFocusProxy(self._list)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -53,6 +53,6 @@ class CallList(QWidget):
         self._count.setText(self.tr("{0} calls are waiting").format(self._list.count()))
         self.setVisible(self._list.count() > 1)
 
-    def _say(self, item: QListWidgetItem | None) -> None:
+    def _emit_chosen(self, item: QListWidgetItem | None) -> None:
         if item is not None:
             self.chosen.emit(str(item.data(Qt.ItemDataRole.UserRole)))

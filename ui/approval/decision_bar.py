@@ -71,11 +71,13 @@ class DecisionBar(ShortcutBar):
     message_changed = Signal(str)
     """The message to the model, as far as it is written."""
     edit_toggled = Signal()
-    rules_wanted = Signal()
+    rules_requested = Signal()
     """The person wants to see which rules may be made of the call."""
 
-    def __init__(self, themes: ThemeSource, settle_ms: int = INPUT_DELAY_MS, parent: QWidget | None = None) -> None:
-        super().__init__(themes, settle_ms, parent)
+    def __init__(
+        self, themes: ThemeSource, input_delay_ms: int = INPUT_DELAY_MS, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(themes, input_delay_ms, parent)
         self._edited_input: Callable[[], JsonObject | None] = lambda: None
         self._can_allow = True
         self._has_rules = False
@@ -94,7 +96,7 @@ class DecisionBar(ShortcutBar):
         self._edit = self._create_button(self.tr("Edit arguments"), "E", "", self._emit_edit_toggled)
         self._deny = self._create_button(self.tr("Deny"), "D", "danger", self.deny)
         self._deny_and_stop = self._create_button(self.tr("Deny and stop"), "Shift+D", "danger", self.deny_and_stop)
-        self._arrange()
+        self._build_layout()
 
     def set_edited_input_source(self, edited_input: Callable[[], JsonObject | None]) -> None:
         """Ask here for edited arguments when something is allowed; None means unchanged."""
@@ -159,7 +161,7 @@ class DecisionBar(ShortcutBar):
 
     def _request_rules(self) -> None:
         if not self.is_input_delayed and self._has_rules and self._can_allow:
-            self.rules_wanted.emit()
+            self.rules_requested.emit()
 
     def _emit_edit_toggled(self) -> None:
         if not self.is_input_delayed:
@@ -182,12 +184,12 @@ class DecisionBar(ShortcutBar):
         for each in (self._edit, self._deny, self._deny_and_stop):
             each.setEnabled(ready)
 
-    def _arrange(self) -> None:
+    def _build_layout(self) -> None:
         self._message.setMinimumWidth(MIN_ROWS_WIDTH)
         self._denying = ShortcutButtonRows(
             (self._message, self._deny, self._deny_and_stop), wide=self._message, trailing=True
         )
-        self._denying.rows_with_keys = 1
+        self._denying.max_rows_with_keys = 1
         self._for_others.hide()
         self._allowing = ShortcutButtonRows(
             (self._edit, self._allow_always, self._allow_conversation, self._allow_once),

@@ -46,8 +46,8 @@ class ReasonNote(QFrame):
         layout.setSpacing(SPACE_S)
         layout.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
         layout.addLayout(words, 1)
-        themes.changed.connect(self._draw)
-        self._draw()
+        themes.changed.connect(self._draw_icon)
+        self._draw_icon()
         self.hide()
 
     @property
@@ -82,7 +82,7 @@ class ReasonNote(QFrame):
         self._trust.setText(escape_mnemonics(shown))
         self._trust.setToolTip(plain_tooltip(whole) if shown != whole else "")
 
-    def _draw(self) -> None:
+    def _draw_icon(self) -> None:
         ratio = 2 if self.devicePixelRatioF() > 1 else 1
         self._icon.setPixmap(pixmap("warning", self._themes.theme.warning, self._icon_size, ratio))
 

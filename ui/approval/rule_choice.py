@@ -23,7 +23,7 @@ class RuleChoice(QFrame):
     """
 
     granted = Signal(str)
-    sight_wanted = Signal(list)
+    reveal_requested = Signal(list)
     """Widgets that the person has to see now, the most important last."""
     cancelled = Signal()
     """The person changed their mind."""
@@ -36,9 +36,9 @@ class RuleChoice(QFrame):
         self._group = QButtonGroup(self)
         self._choices = QVBoxLayout()
         self._choices.setSpacing(SPACE_XS)
-        self._grant = button(self.tr("Allow and keep this rule"), self._granted, "primary")
-        self._group.idClicked.connect(self._mark)
-        self._build()
+        self._grant = button(self.tr("Allow and keep this rule"), self._emit_granted, "primary")
+        self._group.idClicked.connect(self._on_clicked)
+        self._build_layout()
         self.hide()
 
     @property
@@ -65,8 +65,8 @@ class RuleChoice(QFrame):
             if at == 0 or places[at - 1] != places[at]:
                 if at:
                     self._choices.addSpacing(SPACE_S)
-                self._choices.addWidget(WrappingLabel(self._where(each), "strong"))
-            self._choices.addWidget(self._row(at, each))
+                self._choices.addWidget(WrappingLabel(self._scope_text(each), "strong"))
+            self._choices.addWidget(self._create_row(at, each))
         # They were made after all that stands below them.
         for each in (self._group.button(at) for at in range(len(self._offers))):
             self.setTabOrder(after, each)
@@ -79,16 +79,16 @@ class RuleChoice(QFrame):
         if self._offers:
             self._group.button(0).setChecked(True)
             self._group.button(0).setFocus()
-        self.sight_wanted.emit([self, self.focused_row or self])
+        self.reveal_requested.emit([self, self.focused_row or self])
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Escape leaves the choice, not the dialog."""
         if event.key() == Qt.Key.Key_Escape:
-            self._leave()
+            self._cancel()
             return
         super().keyPressEvent(event)
 
-    def _row(self, at: int, offer: RuleOffer) -> QWidget:
+    def _create_row(self, at: int, offer: RuleOffer) -> QWidget:
         words = translate_sentence(isolate_values(offer.words))
         row = _RuleRow(
             self._themes,
@@ -96,30 +96,30 @@ class RuleChoice(QFrame):
             self.tr("The narrowest of these") if at == 0 and len(self._offers) > 1 else "",
         )
         self._group.addButton(row.choice, at)
-        row.choice.setAccessibleName(strip_bidi_marks(f"{words}. {self._where(offer)}"))
+        row.choice.setAccessibleName(strip_bidi_marks(f"{words}. {self._scope_text(offer)}"))
         return row
 
-    def _where(self, offer: RuleOffer) -> str:
+    def _scope_text(self, offer: RuleOffer) -> str:
         if offer.workspace is None:
             return self.tr("In every conversation")
         return self.tr("Only in conversations of the folder {0}").format(isolate_untrusted(offer.workspace))
 
-    def _mark(self, at: int) -> None:
+    def _on_clicked(self, at: int) -> None:
         # Who clicks on half of it sees the whole before they grant it.
         self._group.button(at).setFocus()
-        self.sight_wanted.emit([self, self.focused_row or self])
+        self.reveal_requested.emit([self, self.focused_row or self])
 
-    def _granted(self) -> None:
+    def _emit_granted(self) -> None:
         if self.selected is not None:
             self.granted.emit(self.selected.rule_id)
 
-    def _leave(self) -> None:
+    def _cancel(self) -> None:
         self.hide()
         self.cancelled.emit()
 
-    def _build(self) -> None:
+    def _build_layout(self) -> None:
         note = label(self.tr("Rules can be revoked in the settings."), "muted", wrap=True)
-        cancel = button(self.tr("Cancel"), self._leave)
+        cancel = button(self.tr("Cancel"), self._cancel)
         self._choices.setContentsMargins(0, 0, 0, 0)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)

@@ -227,7 +227,7 @@ class OpenConversation(ConversationFacts):
 
     def _on_event(self, envelope: Envelope) -> None:
         is_below = envelope.parent_run_id is not None
-        self.session_controls.hear(envelope.event)
+        self.session_controls.on_event(envelope.event)
         self.spending.take(envelope.event, envelope.run_id if is_below else None)
         match envelope.event:
             case ApprovalRequested() | ApprovalResolved() | ToolFinished():

@@ -151,7 +151,7 @@ class DraftStore:
         problems: list[ImageRefused] = []
         for image in draft.images:
             try:
-                pictures.append((await self._pictures.again(image), image.name or ""))
+                pictures.append((await self._pictures.reload(image), image.name or ""))
             except StorageFailed:
                 unreadable.append(image)
             except ImageRefused as refused:

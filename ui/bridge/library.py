@@ -208,7 +208,7 @@ class ConversationLibrary(QObject):
         session.subscribe(on_event=hearing)
         self.opened.emit(self._open)
 
-    def hear(self, session: "Session", envelope: Envelope) -> None:
+    def on_event(self, session: "Session", envelope: Envelope) -> None:
         """What happened in a conversation that was shown once."""
         if self._open is None:
             return
@@ -355,7 +355,7 @@ class _EventListener:
     session: "Session"
 
     def __call__(self, envelope: Envelope) -> None:
-        self.library.hear(self.session, envelope)
+        self.library.on_event(self.session, envelope)
 
 
 def _why_held(held: StorageFailed) -> Sentence:

@@ -24,7 +24,7 @@ class PictureStore:
         source = await self._files.put(picture.data, picture.media_type, picture.width, picture.height)
         return Image(source=source, name=name)
 
-    async def again(self, image: Image) -> ImportedPicture:
+    async def reload(self, image: Image) -> ImportedPicture:
         """A kept picture as it was taken in.
 
         Raises ImageRefused when its file is gone or damaged, StorageFailed when it cannot be read now.

@@ -34,10 +34,10 @@ class AttachmentChip(QFrame):
         self.setProperty("kind", "chip")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setToolTip(plain_tooltip(name))
-        self.remove_button.clicked.connect(self._remove)
-        themes.changed.connect(self._draw)
-        self._arrange()
-        self._draw()
+        self.remove_button.clicked.connect(self._emit_removed)
+        themes.changed.connect(self._draw_icon)
+        self._build_layout()
+        self._draw_icon()
 
     @property
     def detail(self) -> str:
@@ -59,19 +59,19 @@ class AttachmentChip(QFrame):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Delete and Backspace remove it."""
         if event.key() in {Qt.Key.Key_Delete, Qt.Key.Key_Backspace}:
-            self._remove()
+            self._emit_removed()
         else:
             super().keyPressEvent(event)
 
-    def _remove(self) -> None:
+    def _emit_removed(self) -> None:
         self.removed.emit()
 
-    def _draw(self) -> None:
+    def _draw_icon(self) -> None:
         if not self._has_picture:
             ratio = 2 if self.devicePixelRatioF() > 1 else 1
             self._drawing.setPixmap(pixmap(self._icon_name, self._themes.theme.muted, 22, ratio))
 
-    def _arrange(self) -> None:
+    def _build_layout(self) -> None:
         words = QVBoxLayout()
         words.setSpacing(0)
         words.addWidget(self._name)

@@ -42,19 +42,19 @@ class Attachments(AttachmentRow):
     def add_files(self, paths: Sequence[Path]) -> None:
         """Attach picture files."""
         for path in paths:
-            self._take(path.name, lambda path=path: _in_thread(read_picture_file, path))
+            self._add_picture(path.name, lambda path=path: _in_thread(read_picture_file, path))
 
     def add_pasted(self, data: bytes | QImage) -> None:
         """Attach a picture from the clipboard."""
         name = self.tr("Pasted image")
         if isinstance(data, QImage):
-            self._take(name, lambda: _in_thread(encode_png, data))
+            self._add_picture(name, lambda: _in_thread(encode_png, data))
             return
 
         async def at_hand() -> bytes:
             return data
 
-        self._take(name, at_hand)
+        self._add_picture(name, at_hand)
 
     def add_items(self, attached: Sequence[Attachment]) -> None:
         """Attach what was taken in before, for example in a draft."""
@@ -67,12 +67,12 @@ class Attachments(AttachmentRow):
                 case PromptSource():
                     self._prompt_sources += [each] if each not in self._prompt_sources else []
                 case PendingPicture():
-                    held = self._add(each.name)
+                    held = self._add_picture_chip(each.name)
                     held.picture = each
-                    self._describe(held, each)
-                    self._start_task(held, self._draw(held, each.taken.data))
+                    self._show_details(held, each)
+                    self._start_task(held, self._draw_thumbnail(held, each.taken.data))
                 case UnreadablePicture():
-                    held = self._add(each.image.name or self.tr("Picture"))
+                    held = self._add_picture_chip(each.image.name or self.tr("Picture"))
                     held.unreadable = each
                     held.chip.show_detail(self.tr("Cannot be read now"))
         self.changed.emit()
@@ -90,10 +90,10 @@ class Attachments(AttachmentRow):
     def add_fetches(self, several: Sequence[AttachmentFetch]) -> None:
         """Attach what is on its way, also what came so far for another composer or draft."""
         for each in several:
-            held = self._add(each.name) if each.is_picture else self._add_resource_chip(each.name)
+            held = self._add_picture_chip(each.name) if each.is_picture else self._add_resource_chip(each.name)
             held.fetch = each
             held.chip.show_detail(self.tr("Preparing…") if each.is_picture else self.tr("Reading…"))
-            self._start_task(held, self._take_in(held, each))
+            self._start_task(held, self._finish_fetch(held, each))
         self.changed.emit()
 
     def add_text(self, text: str) -> None:
@@ -107,7 +107,7 @@ class Attachments(AttachmentRow):
         self._add_entry(AttachmentEntry(chip, text=PastedText(text)))
         self.changed.emit()
 
-    def _take(self, name: str, read: Callable[[], Awaitable[bytes]]) -> None:
+    def _add_picture(self, name: str, read: Callable[[], Awaitable[bytes]]) -> None:
         self.add_fetches([AttachmentFetch(name, lambda: self._prepare(name, read), is_picture=True)])
 
     async def _prepare(
@@ -142,7 +142,7 @@ class Attachments(AttachmentRow):
             problems.append(error)
         return FetchResult(items, problems)
 
-    async def _take_in(self, held: AttachmentEntry, fetching: AttachmentFetch) -> None:
+    async def _finish_fetch(self, held: AttachmentEntry, fetching: AttachmentFetch) -> None:
         fetched = FetchResult()
         try:
             fetched = await fetching.result()
@@ -163,8 +163,8 @@ class Attachments(AttachmentRow):
         if held.picture is None:
             self.add_items(fetched.items)
         else:
-            self._describe(held, held.picture)
-            await self._draw(held, held.picture.taken.data)
+            self._show_details(held, held.picture)
+            await self._draw_thumbnail(held, held.picture.taken.data)
 
     def _add_resource_chip(self, title: str) -> AttachmentEntry:
         chip = AttachmentChip(self._themes, "document", show_hidden(title))
@@ -176,11 +176,11 @@ class Attachments(AttachmentRow):
         words = self.tr("{0} · from {1}")
         held.chip.show_detail(words.format(format_bytes(resource.size), show_hidden(resource.server)))
 
-    async def _draw(self, held: AttachmentEntry, data: bytes) -> None:
+    async def _draw_thumbnail(self, held: AttachmentEntry, data: bytes) -> None:
         image = await _in_thread(thumbnail, data, THUMBNAIL_PIXELS)
         held.chip.show_picture(image)
 
-    def _describe(self, held: AttachmentEntry, picture: PendingPicture) -> None:
+    def _show_details(self, held: AttachmentEntry, picture: PendingPicture) -> None:
         size, tokens = format_bytes(picture.size), f"{picture.tokens:,}"
         words = self.tr("{0} · about {1} tokens").format(size, tokens)
         if picture.server:
@@ -190,7 +190,7 @@ class Attachments(AttachmentRow):
         if notes:
             held.chip.setAccessibleDescription(" ".join([words, *notes]))
 
-    def _add(self, name: str) -> AttachmentEntry:
+    def _add_picture_chip(self, name: str) -> AttachmentEntry:
         chip = AttachmentChip(self._themes, "picture", name)
         chip.setAccessibleName(self.tr("Attached image: {0}").format(name))
         return self._add_entry(AttachmentEntry(chip, is_picture=True))

@@ -41,14 +41,14 @@ class _ComposerFrame(QFrame):
             self.setProperty("focused", "true")
         self.column = QVBoxLayout(self)
         self.column.setSpacing(SPACE_XS)
-        themes.changed.connect(self._dress)
-        self._dress()
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
 
     def mark_focus(self, *, focused: bool) -> None:
         """Show whether the editor has the keyboard."""
         set_style_property(self, "focused", "true" if focused else "false")
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         room = self._themes.space(SPACE_S)
         self.column.setContentsMargins(SPACE_S, room, SPACE_S, room)
 
@@ -58,7 +58,7 @@ class Composer(QWidget):
 
     send_requested = Signal(str, list)
     """The text and what is Attached. The composer is empty by then."""
-    later_requested = Signal(str, list)
+    queue_requested = Signal(str, list)
     """The same, for when the agent is done."""
     stop_requested = Signal()
     edit_last_requested = Signal()
@@ -78,7 +78,7 @@ class Composer(QWidget):
         self._limits: ImageLimits | None = None
         self._blocked_reason = ""
         self._file_dialog: QFileDialog | None = None
-        self._wish: Literal["now", "later"] | None = None
+        self._pending_send: Literal["now", "later"] | None = None
         """It is to be sent when it is ready, and when."""
         self._may_send: Callable[[str, Sequence[Attachment]], bool] = lambda _text, _attached: True
         self.frame = _ComposerFrame(themes, is_focused=opens_focused)
@@ -90,8 +90,8 @@ class Composer(QWidget):
         self._send_or_stop = SendStopButton(themes)
         self._controls = ControlBar(self._send_or_stop, self._send_or_stop.max_width)
         self._draft_timer = QTimer(self, singleShot=True, interval=DRAFT_DELAY_MS)
-        self._build()
-        self._connect()
+        self._build_layout()
+        self._connect_signals()
         self._refresh()
 
     @property
@@ -211,7 +211,7 @@ class Composer(QWidget):
             announce(self, self._blocked_reason)
             return
         if self.attachments.is_preparing:
-            self._wish = "later" if later else "now"
+            self._pending_send = "later" if later else "now"
             self._refresh()
             return
         text, attached = self.draft()
@@ -220,18 +220,18 @@ class Composer(QWidget):
         self._editor.clear()
         self.attachments.clear()
         self._clear_problems()
-        (self.later_requested if later else self.send_requested).emit(text, attached)
+        (self.queue_requested if later else self.send_requested).emit(text, attached)
 
     def _send_when_ready(self) -> None:
-        if self._wish is None or self.attachments.is_preparing:
+        if self._pending_send is None or self.attachments.is_preparing:
             return
-        wish, self._wish = self._wish, None
+        wish, self._pending_send = self._pending_send, None
         self._refresh()
         self.send(later=wish == "later")
 
     def _cancel_pending_send(self) -> None:
-        if self._wish is not None:
-            self._wish = None
+        if self._pending_send is not None:
+            self._pending_send = None
             self._refresh()
 
     def stop(self) -> None:
@@ -260,7 +260,7 @@ class Composer(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Escape takes back what is to be sent when it is ready, or stops."""
-        if event.key() == Qt.Key.Key_Escape and self._wish is not None:
+        if event.key() == Qt.Key.Key_Escape and self._pending_send is not None:
             self._cancel_pending_send()
         elif event.key() == Qt.Key.Key_Escape and self._send_or_stop.is_working:
             self.stop()
@@ -289,7 +289,11 @@ class Composer(QWidget):
         pictures = self.attachments.pictures
         has_any = self.attachments.has_pictures
         remarks = picture_notices(pictures, self._limits, can_see=self._supports_images) if has_any else []
-        first = [self.tr("It is sent when what you attached is ready. Escape takes that back.")] if self._wish else []
+        first = (
+            [self.tr("It is sent when what you attached is ready. Escape takes that back.")]
+            if self._pending_send
+            else []
+        )
         words = "\n".join([*([self._blocked_reason] if self._blocked_reason else []), *first, *remarks])
         is_new = bool(words) and words != self._notice.text()
         self._notice.setText(words)
@@ -300,7 +304,7 @@ class Composer(QWidget):
         empty = self._editor.document().isEmpty() and not self.attachments.chips
         self._send_or_stop.set_can_send(can_send=not (empty or self.attachments.is_preparing or self._blocked_reason))
 
-    def _connect(self) -> None:
+    def _connect_signals(self) -> None:
         editor, attachments = self._editor, self.attachments
 
         def send_with_control() -> None:
@@ -310,9 +314,9 @@ class Composer(QWidget):
         editor.send_pressed.connect(self.send)
         editor.control_send_pressed.connect(send_with_control)
         editor.edit_last_pressed.connect(self.edit_last_requested)
-        editor.files_given.connect(self.attach_files)
-        editor.picture_given.connect(attachments.add_pasted)
-        editor.long_text_given.connect(attachments.add_text)
+        editor.files_inserted.connect(self.attach_files)
+        editor.picture_inserted.connect(attachments.add_pasted)
+        editor.long_text_inserted.connect(attachments.add_text)
         editor.textChanged.connect(self._on_changed)
         editor.focus_changed.connect(lambda: self.frame.mark_focus(focused=editor.hasFocus()))
         attachments.changed.connect(self._on_changed)
@@ -324,7 +328,7 @@ class Composer(QWidget):
         attachments.problem.connect(self.show_problem)
         self._attach.clicked.connect(self.choose_files)
         self._send_or_stop.send_pressed.connect(self.send)
-        self._send_or_stop.later_pressed.connect(lambda: self.send(later=True))
+        self._send_or_stop.queue_pressed.connect(lambda: self.send(later=True))
         self._send_or_stop.stop_requested.connect(self.stop_requested)
         self._draft_timer.timeout.connect(self.draft_changed)
         for keys in ("Ctrl+Return", "Ctrl+Enter"):
@@ -333,7 +337,7 @@ class Composer(QWidget):
                 QKeySequence(keys), self, context=Qt.ShortcutContext.WidgetWithChildrenShortcut
             ).activated.connect(send_with_control)
 
-    def _build(self) -> None:
+    def _build_layout(self) -> None:
         self.setAcceptDrops(True)
         self._attach.setToolTip(self.tr("Attach image") + f" ({native_shortcut('Ctrl+Shift+A')})")
         # Where the text of the message begins.

@@ -37,14 +37,14 @@ class MessageEditor(QPlainTextEdit):
     control_send_pressed = Signal()
     """With Ctrl held."""
     edit_last_pressed = Signal()
-    walk_pressed = Signal(int)
+    navigate_pressed = Signal(int)
     """To the message before (-1) or after (1) in the transcript."""
     focus_changed = Signal()
-    files_given = Signal(list)
+    files_inserted = Signal(list)
     """Paths of picture files."""
-    picture_given = Signal(object)
+    picture_inserted = Signal(object)
     """Bytes or a QImage."""
-    long_text_given = Signal(str)
+    long_text_inserted = Signal(str)
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -57,9 +57,9 @@ class MessageEditor(QPlainTextEdit):
         self.setFrameShape(QPlainTextEdit.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.document().setDocumentMargin(0)
-        self.textChanged.connect(self._fit)
-        themes.changed.connect(self._dress)
-        self._dress()
+        self.textChanged.connect(self._update_height)
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
 
     @property
     def enter_sends(self) -> bool:
@@ -73,9 +73,9 @@ class MessageEditor(QPlainTextEdit):
     def keyPressEvent(self, e: QKeyEvent) -> None:
         """Enter, and Up where there is nothing above."""
         if e.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
-            self._enter(e.modifiers())
+            self._on_enter(e.modifiers())
         elif e.key() in _NAVIGATION_STEPS and self.document().isEmpty() and e.modifiers() & _MODIFIERS == _CONTROL:
-            self.walk_pressed.emit(_NAVIGATION_STEPS[Qt.Key(e.key())])
+            self.navigate_pressed.emit(_NAVIGATION_STEPS[Qt.Key(e.key())])
         elif e.key() == Qt.Key.Key_Up and self.document().isEmpty() and not e.modifiers() & _MODIFIERS:
             self.edit_last_pressed.emit()
         elif e.key() == Qt.Key.Key_Escape:
@@ -99,12 +99,12 @@ class MessageEditor(QPlainTextEdit):
             return
         picture = picture_from_mime(source)
         if picture is not None:
-            self.picture_given.emit(picture)
+            self.picture_inserted.emit(picture)
 
     def insert_text(self, text: str) -> None:
         """At the cursor, or handed on where it is too long."""
         if is_too_long(text) or self.document().characterCount() + len(text) > MAX_TEXT_LENGTH:
-            self.long_text_given.emit(text)
+            self.long_text_inserted.emit(text)
         else:
             self.insertPlainText(text)
             self.ensureCursorVisible()
@@ -122,7 +122,7 @@ class MessageEditor(QPlainTextEdit):
     def resizeEvent(self, e: QResizeEvent) -> None:
         """Another width, other lines."""
         super().resizeEvent(e)
-        self._fit()
+        self._update_height()
 
     def _insert_files(self, files: list[Path]) -> None:
         pictures = [path for path in files if looks_like_picture(path)]
@@ -130,9 +130,9 @@ class MessageEditor(QPlainTextEdit):
         if others:
             self.insert_text("\n".join(others))
         if pictures:
-            self.files_given.emit(pictures)
+            self.files_inserted.emit(pictures)
 
-    def _enter(self, modifiers: Qt.KeyboardModifier) -> None:
+    def _on_enter(self, modifiers: Qt.KeyboardModifier) -> None:
         control = bool(modifiers & Qt.KeyboardModifier.ControlModifier)
         shift = bool(modifiers & Qt.KeyboardModifier.ShiftModifier)
         if control:
@@ -145,7 +145,7 @@ class MessageEditor(QPlainTextEdit):
         self.insertPlainText("\n")
         self.ensureCursorVisible()
 
-    def _fit(self) -> None:
+    def _update_height(self) -> None:
         # The plain-text layout measures in lines, not pixels (QPlainTextDocumentLayout::documentSize).
         lines = min(max(round(self.document().size().height()), 1), MAX_LINES)
         margins = self.viewportMargins()
@@ -154,10 +154,10 @@ class MessageEditor(QPlainTextEdit):
         always, never = Qt.ScrollBarPolicy.ScrollBarAsNeeded, Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         self.setVerticalScrollBarPolicy(always if scrolls else never)
         # A pixel more, or it could be scrolled until a line of nothing stands below the last one.
-        height = lines * self._line() + 1
+        height = lines * self._line_height() + 1
         self.setFixedHeight(height + margins.top() + margins.bottom())
 
-    def _line(self) -> int:
+    def _line_height(self) -> int:
         """How high a line is; the distance that the font names is less than what a layout gives it."""
         layout = QTextLayout("x", self.font())
         layout.beginLayout()
@@ -166,9 +166,9 @@ class MessageEditor(QPlainTextEdit):
         layout.endLayout()
         return ceil(line.height())
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         self.setFont(body_font(self._themes.theme, self._themes.zoom, 1.05))
         room = self._themes.space(SPACE_S)
         # Around the viewport: margins of the document scroll away, and a sliver of the next line would be seen there.
         self.setViewportMargins(SPACE_S, room, SPACE_S, 2 * room - 2)
-        self._fit()
+        self._update_height()

@@ -46,12 +46,12 @@ class ModelPicker(QToolButton):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.clicked.connect(self.open_list)
-        self._popup.chosen.connect(self._choose)
+        self._popup.chosen.connect(self._on_chosen)
         self._popup.refresh_requested.connect(self.refresh_requested)
         self._popup.link_followed.connect(self.connect_requested)
-        themes.changed.connect(self._dress)
-        self._dress()
-        self._say()
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
+        self._update_text()
 
     def minimumSizeHint(self) -> QSize:
         """With a name that is cut."""
@@ -63,13 +63,13 @@ class ModelPicker(QToolButton):
         """What there is to choose from."""
         self._groups = groups
         self._popup.fill()
-        self._say()
+        self._update_text()
 
     def set_current(self, endpoint_id: str | None, model_id: str | None) -> None:
         """The model in use, or none."""
         self._current = (endpoint_id or "", model_id or "")
         self._popup.fill()
-        self._say()
+        self._update_text()
 
     def open_list(self) -> None:
         """Show the list above the button, or below where there is no room above."""
@@ -78,10 +78,10 @@ class ModelPicker(QToolButton):
     def _search(self, typed: str) -> Sequence[ModelRow]:
         return model_rows(self._groups, typed, self._current)
 
-    def _choose(self, row: ModelRow) -> None:
+    def _on_chosen(self, row: ModelRow) -> None:
         self.model_chosen.emit(row.endpoint_id, row.model_id)
 
-    def _say(self) -> None:
+    def _update_text(self) -> None:
         endpoint_id, model_id = self._current
         listed = (model for group in self._groups if group.endpoint.id == endpoint_id for model in group.models)
         title = next((model.title or model.id for model in listed if model.id == model_id), model_id)
@@ -91,7 +91,7 @@ class ModelPicker(QToolButton):
         self.setAccessibleDescription(words)
         self.setToolTip(plain_tooltip(f"{words} ({native_shortcut('Ctrl+M')})"))
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         # The arrow belongs behind the name; Qt puts icons in front, in reading direction.
         ltr = QGuiApplication.layoutDirection() == Qt.LayoutDirection.LeftToRight
         self.setLayoutDirection(Qt.LayoutDirection.RightToLeft if ltr else Qt.LayoutDirection.LeftToRight)

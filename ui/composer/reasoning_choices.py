@@ -34,29 +34,31 @@ class ReasoningChoice:
         return reasoning_name(self.reasoning)
 
 
-def reasoning_choices(able: Capabilities, current: Reasoning | None) -> list[ReasoningChoice]:
+def reasoning_choices(capabilities: Capabilities, current: Reasoning | None) -> list[ReasoningChoice]:
     """Default first; nothing where there is nothing to choose.
 
     Of a model that nobody knows, the choice made before stays among them: nobody says that it is lacking.
     """
-    if able.reasoning is False:
+    if capabilities.reasoning is False:
         return []
-    if not _is_known(able):
+    if not _is_known(capabilities):
         usual: list[Reasoning | None] = [None, ReasoningDisabled(), *map(_effort, _DEFAULT_EFFORTS)]
         return [ReasoningChoice(each) for each in (usual if current in usual else [*usual, current])]
-    offered = _supported(able)
-    return [ReasoningChoice(None, _default_hint(able)), *map(ReasoningChoice, offered)] if offered else []
+    offered = _supported(capabilities)
+    return [ReasoningChoice(None, _default_hint(capabilities)), *map(ReasoningChoice, offered)] if offered else []
 
 
-def is_unsupported(able: Capabilities, reasoning: Reasoning | None) -> bool:
+def is_unsupported(capabilities: Capabilities, reasoning: Reasoning | None) -> bool:
     """Whether this choice is known not to be one for this model."""
     if reasoning is None:
         return False
-    if able.reasoning is False:
+    if capabilities.reasoning is False:
         return True
-    if isinstance(reasoning, ReasoningBudget) and "budget" in (able.reasoning_modes or ()):
-        return able.budget is not None and not able.budget[0] <= reasoning.tokens <= able.budget[1]
-    return _is_known(able) and reasoning not in _supported(able)
+    if isinstance(reasoning, ReasoningBudget) and "budget" in (capabilities.reasoning_modes or ()):
+        return (
+            capabilities.budget is not None and not capabilities.budget[0] <= reasoning.tokens <= capabilities.budget[1]
+        )
+    return _is_known(capabilities) and reasoning not in _supported(capabilities)
 
 
 def reasoning_name(reasoning: Reasoning | None) -> str:
@@ -77,22 +79,22 @@ def reasoning_name(reasoning: Reasoning | None) -> str:
             return _effort_name(reasoning.level)
 
 
-def _is_known(able: Capabilities) -> bool:
-    return able.reasoning_modes is not None or able.efforts is not None
+def _is_known(capabilities: Capabilities) -> bool:
+    return capabilities.reasoning_modes is not None or capabilities.efforts is not None
 
 
-def _supported(able: Capabilities) -> list[Reasoning]:
+def _supported(capabilities: Capabilities) -> list[Reasoning]:
     """Without the default. Where only efforts are known, they are all that is known."""
-    modes: frozenset[ReasoningMode] = able.reasoning_modes or frozenset()
+    modes: frozenset[ReasoningMode] = capabilities.reasoning_modes or frozenset()
     found: list[Reasoning] = []
     if "disabled" in modes:
         found.append(ReasoningDisabled())
     if "between_tools" in modes:
         found.append(ReasoningBetweenTools())
-    if "effort" in modes or able.reasoning_modes is None:
-        found += map(_effort, able.efforts or _DEFAULT_EFFORTS)
+    if "effort" in modes or capabilities.reasoning_modes is None:
+        found += map(_effort, capabilities.efforts or _DEFAULT_EFFORTS)
     elif "budget" in modes:
-        least, most = able.budget or (_BUDGETS[0], _BUDGETS[-1])
+        least, most = capabilities.budget or (_BUDGETS[0], _BUDGETS[-1])
         found += [ReasoningBudget(tokens=each) for each in _BUDGETS if least <= each <= most]
     if "adaptive" in modes:
         found.append(ReasoningAdaptive())
@@ -103,10 +105,10 @@ def _effort(level: Effort) -> Reasoning:
     return ReasoningEffort(level=level)
 
 
-def _default_hint(able: Capabilities) -> str:
-    if able.reasons_by_default is False:
+def _default_hint(capabilities: Capabilities) -> str:
+    if capabilities.reasons_by_default is False:
         return reasoning_name(ReasoningDisabled())
-    return _effort_name(able.default_effort) if able.default_effort else ""
+    return _effort_name(capabilities.default_effort) if capabilities.default_effort else ""
 
 
 def _effort_name(level: Effort) -> str:

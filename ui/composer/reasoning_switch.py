@@ -27,8 +27,8 @@ class ReasoningPicker(CollapsingButton):
         self._shown: tuple[list[ReasoningChoice], Reasoning | None] = ([], None)
         self.setAccessibleName(self.tr("Reasoning"))
         self.clicked.connect(self.open_menu)
-        themes.changed.connect(self._dress)
-        self._dress()
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
         self.hide()
 
     @property
@@ -36,12 +36,12 @@ class ReasoningPicker(CollapsingButton):
         """What the menu offers."""
         return self._shown[0]
 
-    def show_choices(self, able: Capabilities, current: Reasoning | None) -> None:
+    def show_choices(self, capabilities: Capabilities, current: Reasoning | None) -> None:
         """What this model offers, and what holds."""
-        choices = reasoning_choices(able, current)
+        choices = reasoning_choices(capabilities, current)
         if (choices, current) != self._shown:
             self._shown = (choices, current)
-            self._fill()
+            self._rebuild_menu()
         words = reasoning_name(current)
         hint = next((each.hint for each in choices if each.reasoning == current), "")
         whole = f"{words} ({hint})" if hint else words
@@ -62,7 +62,7 @@ class ReasoningPicker(CollapsingButton):
         if checked is not None:
             self._menu.setActiveAction(checked)
 
-    def _fill(self) -> None:
+    def _rebuild_menu(self) -> None:
         choices, current = self._shown
         self._menu.clear()
         self._group = QActionGroup(self._menu)
@@ -74,5 +74,5 @@ class ReasoningPicker(CollapsingButton):
             action.triggered.connect(lambda _checked=False, each=each: self.reasoning_chosen.emit(each.reasoning))
             self._group.addAction(action)
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         self.draw("thought", self._themes.theme.text)

@@ -13,7 +13,7 @@ class SendStopButton(QWidget):
     """Send while idle, Stop while the agent works; beside it then, where something is written, a way to let it wait."""
 
     send_pressed = Signal()
-    later_pressed = Signal()
+    queue_pressed = Signal()
     stop_requested = Signal()
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
@@ -33,7 +33,7 @@ class SendStopButton(QWidget):
         self._menu = QMenu(self)
         self._menu.setAccessibleName(self.tr("Send"))
         self._steer_action = self._menu.addAction("", self.send_pressed.emit)
-        self._later = self._menu.addAction("", self.later_pressed.emit)
+        self._queue_action = self._menu.addAction("", self.queue_pressed.emit)
         self._can_send = False
         self.set_enter_sends(enter_sends=True)
         self._queue.clicked.connect(self._open_menu)
@@ -46,8 +46,8 @@ class SendStopButton(QWidget):
         self._send.clicked.connect(self.send_pressed)
         # At the press, not at the release: a press by assistive technology is released 100 ms later.
         self._stop.pressed.connect(self.stop)
-        themes.changed.connect(self._dress)
-        self._dress()
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
 
     @property
     def is_working(self) -> bool:
@@ -90,7 +90,7 @@ class SendStopButton(QWidget):
         plain, held = (f" ({native_shortcut(keys)})" for keys in ("Enter", "Ctrl+Enter"))
         soon, later = (plain, held) if enter_sends else (held, "")
         self._steer_action.setText(self.tr("Send as soon as possible") + soon)
-        self._later.setText(self.tr("Send when the agent is done") + later)
+        self._queue_action.setText(self.tr("Send when the agent is done") + later)
 
     def stop(self) -> None:
         """Ask for a stop, once; the button says so at once."""
@@ -107,5 +107,5 @@ class SendStopButton(QWidget):
     def _open_menu(self) -> None:
         self._menu.popup(self._queue.mapToGlobal(QPoint(0, -self._menu.sizeHint().height())))
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         self._stop.setIcon(icon("stop", self._themes.theme.danger, self._themes.theme.muted, 16))

@@ -20,15 +20,15 @@ class WorkspacePicker(CollapsingButton):
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(themes, parent)
         self._folder: Path | None = None
-        self._conversation_id = self._asked_for = ""
+        self._conversation_id = self._requested_conversation_id = ""
         self._menu = QMenu(self)
         self._menu.setAccessibleName(self.tr("Workspace folder"))
         self._menu.addAction(self.tr("Choose folder…"), self.choose_folder)
         self._none = self._menu.addAction(self.tr("No folder"), self._choose_none)
         self.setAccessibleName(self.tr("Workspace folder"))
         self.clicked.connect(self.open_menu)
-        themes.changed.connect(self._dress)
-        self._dress()
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
         self.set_folder(None)
 
     def set_folder(self, folder: Path | None, conversation_id: str = "") -> None:
@@ -53,15 +53,15 @@ class WorkspacePicker(CollapsingButton):
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-        dialog.fileSelected.connect(self._chosen)
-        self._asked_for = self._conversation_id
+        dialog.fileSelected.connect(self._on_folder_chosen)
+        self._requested_conversation_id = self._conversation_id
         dialog.open()
 
-    def _chosen(self, folder: str) -> None:
-        self.folder_chosen.emit(Path(folder), self._asked_for)
+    def _on_folder_chosen(self, folder: str) -> None:
+        self.folder_chosen.emit(Path(folder), self._requested_conversation_id)
 
     def _choose_none(self) -> None:
         self.folder_chosen.emit(None, self._conversation_id)
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         self.draw("folder", self._themes.theme.text)

@@ -27,7 +27,7 @@ class ValidatedForm(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._checked: list[_ValidatedField] = []
+        self._validated: list[_ValidatedField] = []
         self._numbers: list[QAbstractSpinBox] = []
         self._rows = QVBoxLayout(self)
         self._rows.setContentsMargins(0, 0, 0, 0)
@@ -42,7 +42,7 @@ class ValidatedForm(QWidget):
         column.setSpacing(SPACE_XS)
         column.addWidget(heading)
         if isinstance(field, QAbstractSpinBox):
-            column.addLayout(self._number(field))
+            column.addLayout(self._number_row(field))
         else:
             column.addWidget(field)
         if note:
@@ -53,8 +53,8 @@ class ValidatedForm(QWidget):
             problem.hide()
             column.addWidget(problem)
             row = _ValidatedField(field, check, problem)
-            self._checked.append(row)
-            self._watch(row)
+            self._validated.append(row)
+            self._connect_field(row)
         self._rows.addLayout(column)
 
     def event(self, event: QEvent) -> bool:
@@ -67,15 +67,15 @@ class ValidatedForm(QWidget):
 
     def show_errors(self) -> bool:
         """Look at all fields, say what is wrong, and take the person to the first that is."""
-        for row in self._checked:
+        for row in self._validated:
             row.is_touched = True
-        self._look()
-        wrong = next((row for row in self._checked if row.check()), None)
+        self._update_errors()
+        wrong = next((row for row in self._validated if row.check()), None)
         if wrong is not None:
             wrong.field.setFocus()
         return wrong is not None
 
-    def _number(self, field: QAbstractSpinBox) -> QHBoxLayout:
+    def _number_row(self, field: QAbstractSpinBox) -> QHBoxLayout:
         SpinBoxMargin(field)
         self._numbers.append(field)
         row = QHBoxLayout()
@@ -83,19 +83,19 @@ class ValidatedForm(QWidget):
         row.addStretch(0)
         return row
 
-    def _watch(self, row: _ValidatedField) -> None:
+    def _connect_field(self, row: _ValidatedField) -> None:
         def touched() -> None:
             row.is_touched = True
-            self._look()
+            self._update_errors()
 
         if isinstance(row.field, QLineEdit):
             row.field.textEdited.connect(touched)
-            row.field.textChanged.connect(self._look)
+            row.field.textChanged.connect(self._update_errors)
         elif isinstance(row.field, QPlainTextEdit):
             row.field.textChanged.connect(touched)
 
-    def _look(self) -> None:
-        for row in self._checked:
+    def _update_errors(self) -> None:
+        for row in self._validated:
             words = row.check() if row.is_touched else ""
             if words and words != row.problem.text():
                 announce(row.field, words)

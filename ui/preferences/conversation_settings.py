@@ -38,7 +38,7 @@ class ConversationSettingsDialog(QDialog):
         for field, value in zip((self._temperature, self._top_p, self._max_tokens), numbers, strict=True):
             field.setText("" if value is None else str(value))
 
-    def _values(self) -> dict[str, Any]:
+    def _raw_values(self) -> dict[str, Any]:
         """What is written, unchecked; None for what is empty."""
         prompt = self._prompt.toPlainText()
         return {
@@ -50,7 +50,7 @@ class ConversationSettingsDialog(QDialog):
 
     def _error_for(self, name: str, sentence: str) -> str:
         try:
-            ConversationParameters.model_validate({name: self._values()[name]})
+            ConversationParameters.model_validate({name: self._raw_values()[name]})
         except ValidationError:
             return sentence
         return ""
@@ -58,7 +58,7 @@ class ConversationSettingsDialog(QDialog):
     def _save(self) -> None:
         if not self._form.show_errors():
             self.accept()
-            self.saved.emit(ConversationParameters.model_validate(self._values()))
+            self.saved.emit(ConversationParameters.model_validate(self._raw_values()))
 
     def _build(self, instructions: str) -> None:
         title = self.tr("Conversation settings")

@@ -48,7 +48,7 @@ class EndpointCard(QFrame):
         )
         self._field.key_entered.connect(self.key_entered)
         self._field.hide()
-        self._for_session = SessionKeyLink(self._keep)
+        self._for_session = SessionKeyLink(self._submit_session_key)
         self.setProperty("kind", "card")
         row = QHBoxLayout()
         row.setSpacing(SPACE_S)
@@ -92,7 +92,7 @@ class EndpointCard(QFrame):
         self._field.show()
         self._field.setFocus()
 
-    def _keep(self) -> None:
+    def _submit_session_key(self) -> None:
         key = self._field.text().strip()
         if key:
             self.session_key_entered.emit(SecretStr(key))

@@ -35,7 +35,7 @@ class EndpointEditor(QWidget):
         self._models.show_models(endpoint.models)
         self._mirrors.show_addresses(endpoint.mirrors)
         self._set_accessible_names()
-        self._arrange()
+        self._build_layout()
         self._address.textChanged.connect(self._update_warning)
         self._mirrors.editor.textChanged.connect(self._update_warning)
         for field in (self._title, self._address, self._models):
@@ -106,7 +106,7 @@ class EndpointEditor(QWidget):
         self._models.setAccessibleName(self.tr("Models of {0}, if it lists none").format(title))
         self._mirrors.editor.setAccessibleName(self.tr("Further addresses of {0}").format(title))
 
-    def _arrange(self) -> None:
+    def _build_layout(self) -> None:
         form = QFormLayout()
         form.setSpacing(SPACE_S)
         form.addRow(label(self.tr("Title")), self._title)

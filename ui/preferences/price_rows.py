@@ -50,7 +50,7 @@ class PricedModel(Protocol):
 class PriceTableModel(QAbstractTableModel):
     """Server, model, and dollars for a million tokens in, out, read from the cache and written to it."""
 
-    price_typed = Signal(str, str, object)
+    price_edited = Signal(str, str, object)
     """Vendor, model, and a Price in which only the changed number is set."""
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -87,7 +87,7 @@ class PriceTableModel(QAbstractTableModel):
             return None
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return int(_LEFT if section < FIRST_PRICE_COLUMN else _RIGHT)
-        return self._titles()[section] if role == Qt.ItemDataRole.DisplayRole else None
+        return self._column_titles()[section] if role == Qt.ItemDataRole.DisplayRole else None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         """What a cell says."""
@@ -98,9 +98,9 @@ class PriceTableModel(QAbstractTableModel):
             case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
                 return self._cell_text(row, column)
             case Qt.ItemDataRole.AccessibleTextRole:
-                return self._spoken(row, column)
+                return self._accessible_text(row, column)
             case Qt.ItemDataRole.ToolTipRole:
-                return plain_tooltip(row.model if column < FIRST_PRICE_COLUMN else self._spoken(row, column))
+                return plain_tooltip(row.model if column < FIRST_PRICE_COLUMN else self._accessible_text(row, column))
             case Qt.ItemDataRole.TextAlignmentRole:
                 return int(_LEFT if column < FIRST_PRICE_COLUMN else _RIGHT)
             case Qt.ItemDataRole.FontRole if row.is_own and column >= FIRST_PRICE_COLUMN:
@@ -118,7 +118,7 @@ class PriceTableModel(QAbstractTableModel):
         number = parse_price(str(value))
         if number is None or number == getattr(row.price, name):
             return False
-        self.price_typed.emit(row.vendor, row.model, Price.model_validate({name: number}))
+        self.price_edited.emit(row.vendor, row.model, Price.model_validate({name: number}))
         return True
 
     def flags(self, index: Index) -> Qt.ItemFlag:
@@ -126,7 +126,7 @@ class PriceTableModel(QAbstractTableModel):
         flags = super().flags(index)
         return flags | Qt.ItemFlag.ItemIsEditable if index.column() >= FIRST_PRICE_COLUMN else flags
 
-    def _titles(self) -> tuple[str, ...]:
+    def _column_titles(self) -> tuple[str, ...]:
         return (
             self.tr("Server"),
             self.tr("Model"),
@@ -142,12 +142,12 @@ class PriceTableModel(QAbstractTableModel):
         number: float | None = getattr(row.price, _PRICE_FIELDS[column - FIRST_PRICE_COLUMN])
         return "" if number is None else f"{number:.10g}"
 
-    def _spoken(self, row: PricedModel, column: int) -> str:
+    def _accessible_text(self, row: PricedModel, column: int) -> str:
         text = self._cell_text(row, column)
         if column < FIRST_PRICE_COLUMN:
             return text
         words = f"${text}" if text else self.tr("not known")
-        title = self._titles()[column]
+        title = self._column_titles()[column]
         return self.tr("{0}: {1}, changed by you").format(title, words) if row.is_own else f"{title}: {words}"
 
 

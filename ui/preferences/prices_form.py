@@ -28,15 +28,15 @@ class PricesForm(QWidget):
         self._table = QTableView()
         self._none = label(self.tr("Models are listed here when a server is connected."), "muted", wrap=True)
         self._reset = button(self.tr("Reset"), self._reset_row, name=self.tr("Reset the price to what is shipped"))
-        self._set_up()
-        self._arrange()
-        self._rows.price_typed.connect(self.price_changed)
+        self._configure_table()
+        self._build_layout()
+        self._rows.price_edited.connect(self.price_changed)
         self._filter.textChanged.connect(self._filtered.setFilterFixedString)
         self._table.selectionModel().currentChanged.connect(self._refresh)
         self._rows.dataChanged.connect(self._refresh)
         self._rows.modelReset.connect(self._refresh)
-        themes.changed.connect(self._fit)
-        self._fit()
+        themes.changed.connect(self._apply_zoom)
+        self._apply_zoom()
         self._refresh()
 
     def show_models(self, models: Sequence[PricedModel]) -> None:
@@ -57,14 +57,14 @@ class PricesForm(QWidget):
         if row is not None:
             self.price_changed.emit(row.vendor, row.model, None)
 
-    def _fit(self) -> None:
+    def _apply_zoom(self) -> None:
         zoom = self._themes.zoom / 100
         self._table.setMinimumHeight(round(TABLE_HEIGHT * zoom))
         for column, width in COLUMN_WIDTHS.items():
             self._table.setColumnWidth(column, round(width * zoom))
         self._table.verticalHeader().setDefaultSectionSize(round(30 * zoom))
 
-    def _set_up(self) -> None:
+    def _configure_table(self) -> None:
         self._filtered.setSourceModel(self._rows)
         self._filtered.setFilterKeyColumn(-1)
         self._filtered.setFilterCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
@@ -87,7 +87,7 @@ class PricesForm(QWidget):
         header.setHighlightSections(False)
         header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
 
-    def _arrange(self) -> None:
+    def _build_layout(self) -> None:
         words = self.tr(
             "US dollars for a million tokens. Costs are counted with these. Your changes are kept in “models.toml” "
             "in the data folder and stand in bold."

@@ -36,7 +36,7 @@ class ProvidersForm(QWidget):
         self._endpoints: Sequence[Endpoint] = ()
         self._stored_keys: frozenset[str] = frozenset()
         self._invalidated_keys: set[str] = set()
-        self._where = label(kind="muted", wrap=True)
+        self._keyring_label = label(kind="muted", wrap=True)
         self._none = label(self.tr("No server is connected yet."), "muted")
         self._list = QVBoxLayout()
         self._list.setSpacing(SPACE_S)
@@ -46,7 +46,7 @@ class ProvidersForm(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_M)
-        layout.addWidget(self._where)
+        layout.addWidget(self._keyring_label)
         layout.addWidget(self._none)
         layout.addLayout(self._list)
         layout.addLayout(foot)
@@ -54,12 +54,12 @@ class ProvidersForm(QWidget):
 
     def show_keyring(self, name: str) -> None:
         """Where keys are held, as the keyring calls itself."""
-        self._where.setText(self.tr("Keys are held by: {0}").format(name))
+        self._keyring_label.setText(self.tr("Keys are held by: {0}").format(name))
 
     def show_no_keyring(self, why: str) -> None:
         """Why no keyring can hold keys."""
         until = self.tr("A key can be held in memory until the program is closed.")
-        self._where.setText(f"{why} {until}")
+        self._keyring_label.setText(f"{why} {until}")
 
     def show_endpoints(self, endpoints: Sequence[Endpoint]) -> None:
         """The servers in use."""

@@ -25,7 +25,7 @@ class SectionForm(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_XS)
         for name, field in type(section).model_fields.items():
-            control = control_for(field, partial(self._say, name))
+            control = control_for(field, partial(self._emit_change, name))
             self._controls[name] = control
             if not control.has_label:
                 title = label(translate_preference(field.title or name), "strong")
@@ -43,5 +43,5 @@ class SectionForm(QWidget):
         for name, control in self._controls.items():
             control.show(getattr(section, name))
 
-    def _say(self, name: str, value: Any) -> None:
+    def _emit_change(self, name: str, value: Any) -> None:
         self.value_changed.emit(name, value)

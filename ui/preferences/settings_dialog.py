@@ -61,11 +61,11 @@ class SettingsDialog(QDialog):
     connect_requested = Signal()
     about_requested = Signal()
     rule_revoked = Signal(str)
-    judgement_requested = Signal(str, object)
+    dry_run_requested = Signal(str, object)
     """A tool's name and the arguments of a call that is not made."""
-    decisions_wanted = Signal()
+    audit_log_requested = Signal()
     """The page of decisions came into sight."""
-    older_decisions_wanted = Signal()
+    older_entries_requested = Signal()
     export_requested = Signal()
     price_changed = Signal(str, str, object)
     """Vendor, model, and the Price whose numbers are new, or None to go back to what the program knows."""
@@ -103,15 +103,15 @@ class SettingsDialog(QDialog):
                 self._add_section(name)
         self._add_page("storage", self.tr("Storage"), self.storage)
         self._build(themes)
-        themes.changed.connect(self._fit)
-        self._fit()
-        self._pass_on()
+        themes.changed.connect(self._update_layout)
+        self._update_layout()
+        self._connect_signals()
         self.set_preferences(preferences)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Another width."""
         super().resizeEvent(event)
-        self._fit()
+        self._update_layout()
 
     def set_preferences(self, preferences: Preferences) -> None:
         """Show these; nothing is reported."""
@@ -151,14 +151,14 @@ class SettingsDialog(QDialog):
         """Show the page of this section of the declaration, or "rules", "decisions" or "storage"."""
         self._list.setCurrentRow(self._pages_by_name.index(page))
 
-    def _change(self, section: str, name: str, value: Any) -> None:
+    def _change_preference(self, section: str, name: str, value: Any) -> None:
         old = getattr(self._preferences, section)
         # A copy, not a new object: what a newer version of the program wrote into the file stays in it.
         new = old.model_copy(update={name: value})
         self._preferences = self._preferences.model_copy(update={section: new})
         self.preferences_changed.emit(self._preferences)
 
-    def _pass_on(self) -> None:
+    def _connect_signals(self) -> None:
         self._providers.key_submitted.connect(self.key_submitted)
         self._providers.session_key_submitted.connect(self.session_key_submitted)
         self._providers.key_removed.connect(self.key_removed)
@@ -167,16 +167,16 @@ class SettingsDialog(QDialog):
         self._providers.endpoint_edited.connect(self.endpoint_edited)
         self._providers.connect_requested.connect(self.connect_requested)
         self._prices.price_changed.connect(self.price_changed)
-        self.modes.changed.connect(partial(self._change, "modes", "defined"))
-        self.specialists.changed.connect(partial(self._change, "specialists", "defined"))
+        self.modes.changed.connect(partial(self._change_preference, "modes", "defined"))
+        self.specialists.changed.connect(partial(self._change_preference, "specialists", "defined"))
         self.rules.revoke_requested.connect(self.rule_revoked)
-        self.rules.judgement_requested.connect(self.judgement_requested)
-        self.decisions.more_requested.connect(self.older_decisions_wanted)
+        self.rules.dry_run_requested.connect(self.dry_run_requested)
+        self.decisions.more_requested.connect(self.older_entries_requested)
         self.decisions.export_requested.connect(self.export_requested)
 
     def _add_section(self, name: str) -> None:
         form = SectionForm(getattr(self._preferences, name))
-        form.value_changed.connect(partial(self._change, name))
+        form.value_changed.connect(partial(self._change_preference, name))
         self._forms[name] = form
         self._add_page(name, translate_preference(name.capitalize()), form, self._prices if name == "models" else None)
 
@@ -200,13 +200,13 @@ class SettingsDialog(QDialog):
         self._list.addItem(title)
         self._pages_by_name.append(name)
 
-    def _turn_to(self, row: int) -> None:
+    def _on_page_selected(self, row: int) -> None:
         self._pages.setCurrentIndex(row)
         self._menu.setCurrentIndex(row)
         if self._pages_by_name[row] == "decisions":
-            self.decisions_wanted.emit()
+            self.audit_log_requested.emit()
 
-    def _fit(self) -> None:
+    def _update_layout(self) -> None:
         part = self._themes.zoom / 100
         is_narrow = self.width() < NARROW_WIDTH * part
         self._list.setFixedWidth(round(LIST_WIDTH * part))
@@ -224,7 +224,7 @@ class SettingsDialog(QDialog):
         self._list.setAccessibleName(self.tr("Sections"))
         self._list.setItemDelegate(RowDelegate(themes, self._list))
         self._list.setMouseTracking(True)
-        self._list.currentRowChanged.connect(self._turn_to)
+        self._list.currentRowChanged.connect(self._on_page_selected)
         self._menu.setModel(self._list.model())
         self._menu.setAccessibleName(self.tr("Section"))
         self._menu.activated.connect(self._list.setCurrentRow)

@@ -22,10 +22,10 @@ class TabOrder(QObject):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Something came, went or moved."""
         if event.type() == QEvent.Type.LayoutRequest and watched is self._page:
-            self._follow()
+            self._update()
         return False
 
-    def _follow(self) -> None:
+    def _update(self) -> None:
         chain = [self._before, *_tab_stops(self._page)]
         if chain == self._chain:
             return

@@ -46,7 +46,7 @@ class ToolMenu(ComboBox):
         """This one."""
         if self.findData(name) < 0:
             words = QCoreApplication.translate("Tools", "{0} (not here now)").format(name)
-            self._add(words, name)
+            self._add_item(words, name)
         self.setCurrentIndex(self.findData(name))
 
     def show_tools(self, groups: Sequence[ToolGroup]) -> None:
@@ -54,16 +54,16 @@ class ToolMenu(ComboBox):
         chosen = self.tool if self.count() else ANY_TOOL
         self._groups = tuple(groups)
         self._items.clear()
-        self._add(QCoreApplication.translate("Tools", "Every tool"), ANY_TOOL)
+        self._add_item(QCoreApplication.translate("Tools", "Every tool"), ANY_TOOL)
         for group in self._groups:
             heading = QStandardItem(group_title(group))
             heading.setFlags(Qt.ItemFlag.NoItemFlags)
             self._items.appendRow(heading)
             for each in group.tools:
-                self._add(each.name, each.name, each.description)
+                self._add_item(each.name, each.name, each.description)
         self.set_tool(chosen)
 
-    def _add(self, words: str, name: str, tip: str = "") -> None:
+    def _add_item(self, words: str, name: str, tip: str = "") -> None:
         item = QStandardItem(words)
         item.setData(name, Qt.ItemDataRole.UserRole)
         item.setToolTip(plain_tooltip(tip))

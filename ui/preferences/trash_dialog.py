@@ -48,13 +48,13 @@ class TrashDialog(QDialog):
 
     restore_requested = Signal(str)
     purge_requested = Signal(str)
-    emptying_requested = Signal()
+    empty_requested = Signal()
 
     def __init__(self, themes: ThemeSource, days: int, parent: QWidget | None = None) -> None:
         """`days` is how long a conversation stays."""
         super().__init__(parent)
         self._days = days
-        self._asked_about: str | None = None
+        self._purge_id: str | None = None
         self._list = QListWidget()
         words = self.tr("Deleted conversations stay here for {0} days. Then they go for good.").format(days)
         self._hint = label(words, "muted", wrap=True)
@@ -75,12 +75,12 @@ class TrashDialog(QDialog):
     def show_conversations(self, conversations: Sequence[DeletedConversation]) -> None:
         """These are in the trash now. The row that was chosen stays chosen, or the one in its place is."""
         row, now = max(self._list.currentRow(), 0), datetime.now(UTC)
-        before = self._chosen()
+        before = self._selected_id()
         self._hide_confirmation()
         self.show_problem("")
         self._list.clear()
         for each in conversations:
-            self._list.addItem(self._item(each, now))
+            self._list.addItem(self._list_item(each, now))
         kept = next((at for at, each in enumerate(conversations) if each.id == before), row)
         self._list.setCurrentRow(min(kept, self._list.count() - 1))
         has_some = self._list.count() > 0
@@ -97,7 +97,7 @@ class TrashDialog(QDialog):
         """What went wrong with one of them; "" takes it away."""
         self._problem.show_state(Status.ERROR, problem)
 
-    def _item(self, each: DeletedConversation, now: datetime) -> QListWidgetItem:
+    def _list_item(self, each: DeletedConversation, now: datetime) -> QListWidgetItem:
         title = each.title or self.tr("New conversation")
         at = each.deleted_at or now
         left = math.ceil((at + timedelta(days=self._days) - now) / timedelta(days=1))
@@ -110,35 +110,37 @@ class TrashDialog(QDialog):
         item.setData(Qt.ItemDataRole.AccessibleTextRole, spoken)
         return item
 
-    def _chosen(self) -> str | None:
+    def _selected_id(self) -> str | None:
         return next((str(each.data(_ID_ROLE)) for each in self._list.selectedItems()), None)
 
     def _restore_selected(self) -> None:
-        chosen = self._chosen()
+        chosen = self._selected_id()
         if chosen is not None:
             self.restore_requested.emit(chosen)
 
     def _confirm_purge_selected(self) -> None:
-        self._asked_about = self._chosen()
-        if self._asked_about is not None:
+        self._purge_id = self._selected_id()
+        if self._purge_id is not None:
             title = self._list.currentItem().text()
-            self._ask(self.tr("Delete “{0}” for good? Nothing brings it back.").format(title))
+            self._show_confirmation(self.tr("Delete “{0}” for good? Nothing brings it back.").format(title))
 
     def _confirm_purge_all(self) -> None:
-        self._asked_about = None
+        self._purge_id = None
         count = self._list.count()
         words = self.tr("Delete all {0} conversations for good? Nothing brings them back.").format(count)
-        self._ask(words if count > 1 else self.tr("Delete this conversation for good? Nothing brings it back."))
+        self._show_confirmation(
+            words if count > 1 else self.tr("Delete this conversation for good? Nothing brings it back.")
+        )
 
-    def _ask(self, words: str) -> None:
+    def _show_confirmation(self, words: str) -> None:
         self._confirm.ask(words)
         self._refresh()
 
     def _on_confirmed(self) -> None:
-        if self._asked_about is None:
-            self.emptying_requested.emit()
+        if self._purge_id is None:
+            self.empty_requested.emit()
         else:
-            self.purge_requested.emit(self._asked_about)
+            self.purge_requested.emit(self._purge_id)
         self._on_declined()
 
     def _on_declined(self) -> None:

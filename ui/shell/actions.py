@@ -49,7 +49,7 @@ class WindowActions(QObject):
         trash = self._add_settings(settings, pages, disk)
         helping, shortcuts = self._add_help(help_)
         palette.fallback_actions = (open_settings, shortcuts, helping)
-        window.sidebar.offer(open_settings, trash, everything, helping)
+        window.sidebar.add_footer(open_settings, trash, everything, helping)
         # Not the standard key: some platforms have none for it.
         self._add(self.tr("Quit"), "Ctrl+Q", window.close, self.tr("exit close end"))
         wanted = [each for each in window.actions() if each.shortcut().toString() == window.deferred_shortcut]
@@ -84,10 +84,10 @@ class WindowActions(QObject):
         self._add(self.tr("Choose mode"), MODE_KEYS, page.session_controls.picker.open_menu, words)
         self._add(self.tr("Answer the question"), QUESTION_KEYS, page.session_controls.questions.take_focus)
         words = self.tr("search words text")
-        self._add(self.tr("Find in conversation"), "Ctrl+F", page.ways.find, words)
-        self._add(self.tr("Find next"), "F3", lambda: page.ways.find_bar.step(1))
-        self._add(self.tr("Find previous"), "Shift+F3", lambda: page.ways.find_bar.step(-1))
-        self._add(self.tr("Caret browsing"), "F7", page.ways.toggle_caret, self.tr("select cursor"))
+        self._add(self.tr("Find in conversation"), "Ctrl+F", page.navigation.find, words)
+        self._add(self.tr("Find next"), "F3", lambda: page.navigation.find_bar.step(1))
+        self._add(self.tr("Find previous"), "Shift+F3", lambda: page.navigation.find_bar.step(-1))
+        self._add(self.tr("Caret browsing"), "F7", page.navigation.toggle_caret, self.tr("select cursor"))
         words = self.tr("export save")
         self._add(self.tr("Copy conversation as Markdown"), None, page.transcript.context_menu.copy_all, words)
         words = self.tr("compact shorten context")

@@ -34,17 +34,17 @@ class ActivityNotifier(QObject):
         library: ConversationLibrary,
         notifications: DesktopNotifications,
         settings: Settings,
-        front: StartupWindow,
+        startup: StartupWindow,
     ) -> None:
         super().__init__(window)
-        app = front.app
+        app = startup.app
         self._window = window
         self._library = library
         self._notifications = notifications
         self._settings = settings
-        self._front = front
+        self._startup = startup
         # In the order in which they became so.
-        self._unread = dict.fromkeys(front.places.text(_UNREAD).split())
+        self._unread = dict.fromkeys(startup.state_file.text(_UNREAD).split())
         for conversation_id in self._unread:
             window.sidebar.set_badge(conversation_id, "unread")
         library.activity.connect(self._on_activity)
@@ -100,11 +100,11 @@ class ActivityNotifier(QObject):
             self._unread[conversation_id] = None
         else:
             del self._unread[conversation_id]
-        self._front.places.save({_UNREAD: " ".join(list(self._unread)[-_MAX_UNREAD:])})
+        self._startup.state_file.save({_UNREAD: " ".join(list(self._unread)[-_MAX_UNREAD:])})
 
     @Slot(str)
     def _on_activated(self, conversation_id: str) -> None:
-        self._front.raise_window()
+        self._startup.raise_window()
         self._library.open(conversation_id)
 
 

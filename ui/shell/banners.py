@@ -24,16 +24,16 @@ IN_USE_MS = 20_000
 
 @dataclass(frozen=True)
 class BannerButton:
-    """A button and what it does. The banner goes when it is pressed, unless `keeps`."""
+    """A button and what it does. The banner goes when it is pressed, unless `keeps_banner`."""
 
     text: str
     command: Callable[[], object]
-    keeps: bool = False
+    keeps_banner: bool = False
 
 
 @dataclass(frozen=True)
 class Banner:
-    """What to say. A banner with the key of one that is shown takes its place. `lasts` is in milliseconds.
+    """What to say. A banner with the key of one that is shown takes its place. `duration_ms` is in milliseconds.
 
     `conversation` is the id of the one that it belongs to: over another it is not seen.
     """
@@ -43,7 +43,7 @@ class Banner:
     remedy: Sentence | None = None
     level: Literal["error", "notice", "remark", "undo"] = "error"
     buttons: tuple[BannerButton, ...] = ()
-    lasts: int | None = None
+    duration_ms: int | None = None
     conversation: str = ""
 
 
@@ -110,12 +110,19 @@ class BannerArea(QWidget):
         buttons = [self._remedies[error.action]] if error.action in self._remedies else []
         if error.detail:
             detail = error.detail
-            buttons.append(BannerButton(self.tr("Copy details"), lambda: _copy_to_clipboard(detail), keeps=True))
+            buttons.append(BannerButton(self.tr("Copy details"), lambda: _copy_to_clipboard(detail), keeps_banner=True))
         key = f"{conversation} {error}".lstrip()
         # Who holds it may let go at any moment, and only another try would tell.
-        lasts = IN_USE_MS if isinstance(error, ConversationInUse) else None
+        duration_ms = IN_USE_MS if isinstance(error, ConversationInUse) else None
         self.show_banner(
-            Banner(key, error.sentence, error.remedy, buttons=tuple(buttons), lasts=lasts, conversation=conversation)
+            Banner(
+                key,
+                error.sentence,
+                error.remedy,
+                buttons=tuple(buttons),
+                duration_ms=duration_ms,
+                conversation=conversation,
+            )
         )
 
     def show_notice(self, sentence: Sentence, conversation: str = "") -> None:
@@ -127,7 +134,9 @@ class BannerArea(QWidget):
         """Say what was done, in the person's language, and offer to take it back for a while."""
         buttons = (BannerButton(self.tr("Undo"), undo),)
         sentence = Sentence("{text}", {"text": text})
-        offer = Banner(UNDO_KEY, sentence, level="undo", buttons=buttons, lasts=UNDO_MS, conversation=conversation)
+        offer = Banner(
+            UNDO_KEY, sentence, level="undo", buttons=buttons, duration_ms=UNDO_MS, conversation=conversation
+        )
         self.show_banner(offer)
         return offer
 
@@ -194,8 +203,8 @@ class BannerFrame(QFrame):
         self._build()
         themes.changed.connect(self._draw)
         self._draw()
-        if banner.lasts is not None:
-            time_up = QTimer(self, singleShot=True, interval=banner.lasts)
+        if banner.duration_ms is not None:
+            time_up = QTimer(self, singleShot=True, interval=banner.duration_ms)
             time_up.timeout.connect(self.close_pressed)
             time_up.start()
 
@@ -242,7 +251,7 @@ class BannerFrame(QFrame):
 
     def _command(self, each: BannerButton) -> Callable[[], None]:
         def press() -> None:
-            if not each.keeps:
+            if not each.keeps_banner:
                 self.close_pressed.emit()
             each.command()
 

@@ -23,22 +23,22 @@ class CloseConfirmation(QObject):
         self,
         window: QWidget,
         themes: ThemeSource,
-        leftover: Callable[[], Awaitable[UnsavedContent]],
-        may_ask: Callable[[], bool],
+        unsaved: Callable[[], Awaitable[UnsavedContent]],
+        can_ask: Callable[[], bool],
     ) -> None:
         super().__init__(window)
         self._window = window
         self._themes = themes
-        self._get_unsaved = leftover
-        self._can_ask = may_ask
+        self._get_unsaved = unsaved
+        self._can_ask = can_ask
         self._open_dialog: QDialog | None = None
         self._saved: tuple[Path, UnsavedContent] | None = None
 
     async def confirm(self) -> bool:
         """Whether the program may end. Nothing is asked where nothing is left, or nobody may be there."""
         problem: Sentence | None = None
-        while (leftover := await self._get_unsaved()) and self._can_ask():
-            answer = await self._ask(leftover, problem)
+        while (unsaved := await self._get_unsaved()) and self._can_ask():
+            answer = await self._ask(unsaved, problem)
             problem = None
             if answer == "elsewhere":
                 try:
@@ -50,14 +50,14 @@ class CloseConfirmation(QObject):
                 return answer == "quit"
         return True
 
-    async def is_saved_elsewhere(self, leftover: UnsavedContent) -> bool:
+    async def is_saved_elsewhere(self, unsaved: UnsavedContent) -> bool:
         """Whether the person had what is left at the very end saved elsewhere; what came since then is added now."""
         if self._saved is None:
             return False
         path, saved = self._saved
         try:
-            if leftover != saved:
-                await _write_unsaved(leftover, path)
+            if unsaved != saved:
+                await _write_unsaved(unsaved, path)
         except AgentError:
             return False
         return True
@@ -67,10 +67,10 @@ class CloseConfirmation(QObject):
         if self._open_dialog is not None:
             self._open_dialog.done(0)
 
-    async def _ask(self, leftover: UnsavedContent, problem: Sentence | None) -> str:
+    async def _ask(self, unsaved: UnsavedContent, problem: Sentence | None) -> str:
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         title, question = self.tr("Close Desktop Agent?"), self.tr("Not everything could be saved.")
-        words = [translate_sentence(leftover.sentence), self.tr("If you quit now, what was not saved is lost.")]
+        words = [translate_sentence(unsaved.sentence), self.tr("If you quit now, what was not saved is lost.")]
         words = [*([translate_sentence(problem)] if problem is not None else []), *words]
         box = self._open_dialog = QuestionBox(self._themes, title, question, "\n\n".join(words), self._window)
         # Enter and Escape lose nothing.
@@ -117,11 +117,11 @@ class CloseConfirmation(QObject):
             self._open_dialog = None
         if not path:
             return False
-        leftover = await self._get_unsaved()
-        await _write_unsaved(leftover, Path(path))
-        self._saved = Path(path), leftover
+        unsaved = await self._get_unsaved()
+        await _write_unsaved(unsaved, Path(path))
+        self._saved = Path(path), unsaved
         return True
 
 
-async def _write_unsaved(leftover: UnsavedContent, path: Path) -> None:
-    await save_file(path, await asyncio.to_thread(leftover.to_markdown))
+async def _write_unsaved(unsaved: UnsavedContent, path: Path) -> None:
+    await save_file(path, await asyncio.to_thread(unsaved.to_markdown))

@@ -39,11 +39,11 @@ class WelcomePresenter(QObject):
         servers.state_changed.connect(self._on_state)
         servers.connected.connect(self._on_connected)
 
-    def begin(self) -> None:
+    def find_servers(self) -> None:
         """Look for servers: the screen is about to be shown."""
         self._servers.find_local()
 
-    def leave(self) -> None:
+    def cancel_pending(self) -> None:
         """Another page is shown: what gets connected from now on does not take its place."""
         self._pending.clear()
 

@@ -70,9 +70,9 @@ class ConversationPage(QObject):
         self.banners = banners
         self.composer = frame.composer
         self.transcript = TranscriptView(themes, pictures)
-        self.contents = AttachmentsPresenter(themes, self.transcript, pictures, tasks, self)
+        self.attachments = AttachmentsPresenter(themes, self.transcript, pictures, tasks, self)
         self.undoing = UndoPresenter(themes, self.transcript, self.banners, tasks, frame)
-        self.ways = TranscriptNavigation(themes, self.transcript, self.banners, self)
+        self.navigation = TranscriptNavigation(themes, self.transcript, self.banners, self)
         self.models = ModelControls(themes, self.composer, library, servers, tasks, self)
         self.model_picker = self.models.picker
         self.session_controls = SessionControlsPresenter(themes, self.composer, self.banners, self)
@@ -82,7 +82,9 @@ class ConversationPage(QObject):
         self.context_check = ContextOverflowCheck(self.composer, servers, self)
         self.starters = StarterMessages()
         self._drafts = DraftSync(self.composer, library, tasks, self)
-        frame.fill(self._usage, self.ways.find_bar, self.transcript, self.starters, self.session_controls.above)
+        frame.set_content(
+            self._usage, self.navigation.find_bar, self.transcript, self.starters, self.session_controls.above
+        )
         self._sending = asyncio.Lock()
         self._saved_early: list[tuple[str, list[Attachment]]] = []
         self._early: list[tuple[str, list[Attachment], When]] = [
@@ -181,10 +183,10 @@ class ConversationPage(QObject):
     def _connect(self) -> None:
         self.composer.send_requested.connect(self._send)
         self.starters.chosen.connect(self._send_starter)
-        self.composer.later_requested.connect(partial(self._send, when="idle"))
+        self.composer.queue_requested.connect(partial(self._send, when="idle"))
         self.composer.stop_requested.connect(self._stop)
         self.composer.edit_last_requested.connect(self._edit_last)
-        self.composer.editor.walk_pressed.connect(partial(_walk_transcript, self.transcript))
+        self.composer.editor.navigate_pressed.connect(partial(_walk_transcript, self.transcript))
         self.transcript.remedy_requested.connect(self._on_remedy)
         self.transcript.approval_requested.connect(self.review_requested)
         self.transcript.link_activated.connect(self._opener.open_link)
@@ -193,7 +195,7 @@ class ConversationPage(QObject):
         self.models.remark.connect(self._on_remark)
         self.context_check.summary_requested.connect(self.compact)
         self.context_check.model_requested.connect(self.model_picker.open_list)
-        self.contents.remark.connect(self._on_remark)
+        self.attachments.remark.connect(self._on_remark)
         self.workspace_picker.folder_chosen.connect(self._choose_folder)
         self._servers.models_changed.connect(self._show_usage)
 
@@ -263,7 +265,7 @@ class ConversationPage(QObject):
     @Slot(object)
     def _on_remark(self, sentence: Sentence) -> None:
         conversation = "" if self._conversation is None else self._conversation.id
-        banner = Banner("remark", sentence, level="notice", lasts=REMARK_MS, conversation=conversation)
+        banner = Banner("remark", sentence, level="notice", duration_ms=REMARK_MS, conversation=conversation)
         self.banners.show_banner(banner)
 
     @Slot(str, object)

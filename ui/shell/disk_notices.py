@@ -25,7 +25,7 @@ class DiskBanner(QObject):
     def _show_check(self, result: Sentence, is_whole: bool) -> None:  # noqa: FBT001  a slot
         # What is wrong is shown as any other error.
         if is_whole:
-            self._banners.show_banner(Banner("check", result, level="remark", lasts=_REMARK_MS))
+            self._banners.show_banner(Banner("check", result, level="remark", duration_ms=_REMARK_MS))
 
     def show(self) -> None:
         """Say what is so at the moment."""

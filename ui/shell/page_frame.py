@@ -48,7 +48,7 @@ class PageFrame(QWidget):
         themes.changed.connect(self._fit)
         self.composer.send_requested.connect(self._hold_early_message)
 
-    def fill(self, figures: "UsageMeter", find_bar: QWidget, transcript: QWidget, *above: QWidget) -> None:
+    def set_content(self, figures: "UsageMeter", find_bar: QWidget, transcript: QWidget, *above: QWidget) -> None:
         """Figures into the heading, a bar over what is read, what is read, and what stands over the composer."""
         self._heading.addWidget(figures)
         self._usage_meter = figures

@@ -42,7 +42,7 @@ class TrashPresenter(QObject):
             self._library.trash_listed.connect(trash.show_conversations)
             trash.restore_requested.connect(self._library.restore)
             trash.purge_requested.connect(self._library.purge)
-            trash.emptying_requested.connect(self._library.empty_trash)
+            trash.empty_requested.connect(self._library.empty_trash)
         self._library.list_trash()
         self._dialog.show()
         self._dialog.raise_()

@@ -115,7 +115,7 @@ class MainWindow(QMainWindow):
             # The one that is open already lies behind the welcome screen.
             self.sidebar.conversation_chosen.connect(self._show_page)
             self._welcome = WelcomePresenter(welcome, self._servers, self._library, self)
-        self._welcome.begin()
+        self._welcome.find_servers()
         self._welcome.welcome.set_back_button(is_there=self._library.current is not None)
         # What belongs to a conversation waits behind the page until it is there again.
         self.banners.show_conversation("")
@@ -178,7 +178,7 @@ class MainWindow(QMainWindow):
     @Slot()
     def _show_page(self) -> None:
         if self._welcome is not None:
-            self._welcome.leave()
+            self._welcome.cancel_pending()
         if self._library.current is not None:
             self.banners.show_conversation(self._library.current.id)
         self.panes.show_page(self.frame)

@@ -43,15 +43,15 @@ class ConversationList(QWidget):
         self._search.textChanged.connect(self._filter)
         self._search.returnPressed.connect(self._choose_first)
         self._search.down_pressed.connect(self._focus_matches)
-        self._search.left.connect(self._search.clear)
-        self._search.left.connect(self.search_left)
+        self._search.escape_pressed.connect(self._search.clear)
+        self._search.escape_pressed.connect(self.search_left)
         themes.changed.connect(self._apply_theme)
         self._apply_theme()
 
     def set_conversations(self, conversations: "Sequence[Conversation]") -> None:
         """The conversations in the order to be shown."""
         self._list.set_conversations(conversations)
-        self._list.mark(self._current)
+        self._list.mark_open(self._current)
         self._announce_no_matches()
 
     def set_current(self, conversation_id: str | None) -> None:
@@ -79,7 +79,7 @@ class ConversationList(QWidget):
             row = self._rows.row_of(self._current)
             self.conversation_chosen.emit(self._rows.id_at((row + step) % count if row >= 0 else 0))
 
-    def offer(self, settings: "QAction", trash: "QAction", commands: "QAction", helping: "QAction") -> None:
+    def add_footer(self, settings: "QAction", trash: "QAction", commands: "QAction", helping: "QAction") -> None:
         """Show the row at the bottom; the window is drawn before there are any actions."""
         from ui.sidebar.foot import SidebarFooter
 
@@ -87,8 +87,8 @@ class ConversationList(QWidget):
         rows = self._list
         foot = SidebarFooter(self._themes, settings, trash, commands, helping)
         self._column.addWidget(foot)
-        QWidget.setTabOrder(rows, foot.stops[0])
-        for before, after in pairwise(foot.stops):
+        QWidget.setTabOrder(rows, foot.tab_stops[0])
+        for before, after in pairwise(foot.tab_stops):
             QWidget.setTabOrder(before, after)
         foot.show()
 
@@ -114,8 +114,8 @@ class ConversationList(QWidget):
         self._search.selectAll()
 
     def _filter(self, wanted: str) -> None:
-        self._rows.narrow(wanted)
-        self._list.mark(self._current)
+        self._rows.filter_titles(wanted)
+        self._list.mark_open(self._current)
         self._announce_no_matches()
 
     def _announce_no_matches(self) -> None:
@@ -184,12 +184,12 @@ class _SearchField(ClearableField):
     """Down goes to what was found, Esc leaves."""
 
     down_pressed = Signal()
-    left = Signal()
+    escape_pressed = Signal()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Keys that are not about the text."""
         if event.key() == Qt.Key.Key_Escape:
-            self.left.emit()
+            self.escape_pressed.emit()
         elif event.key() == Qt.Key.Key_Down:
             self.down_pressed.emit()
         else:

@@ -59,7 +59,7 @@ class ConversationModel(QAbstractListModel):
         self._all = conversations
         self._show_matching()
 
-    def narrow(self, wanted: str) -> None:
+    def filter_titles(self, wanted: str) -> None:
         """Show those whose title contains `wanted`."""
         self._wanted = wanted.casefold().strip()
         self._show_matching()

@@ -61,7 +61,7 @@ class ConversationView(QListView):
         """Mark this one as the one on the screen, and make its row current; none where it is not listed."""
         self.setCurrentIndex(self._select_row(conversation_id))
 
-    def mark(self, conversation_id: str) -> None:
+    def mark_open(self, conversation_id: str) -> None:
         """Mark this one as the one on the screen; another row that is current stays so."""
         index = self._select_row(conversation_id)
         if not self.currentIndex().isValid():

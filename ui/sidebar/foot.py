@@ -28,7 +28,7 @@ class SidebarFooter(QWidget):
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(SPACE_XS // 2)
-        for each, action in zip(self.stops, (settings, trash, commands, helping), strict=True):
+        for each, action in zip(self.tab_stops, (settings, trash, commands, helping), strict=True):
             keys = action.shortcut().toString()
             each.setToolTip(plain_tooltip(f"{action.text()} ({native_shortcut(keys)})" if keys else action.text()))
             each.clicked.connect(action.trigger)
@@ -37,7 +37,7 @@ class SidebarFooter(QWidget):
         self._apply_theme()
 
     @property
-    def stops(self) -> tuple[QToolButton, ...]:
+    def tab_stops(self) -> tuple[QToolButton, ...]:
         """Where the Tab key stops, in order."""
         return (self._settings, self._trash, self._commands, self._help)
 

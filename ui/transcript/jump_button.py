@@ -12,10 +12,10 @@ _GAP = 13
 class JumpButton(QAbstractButton):
     """A round arrow above the lower edge of its sibling `over`; it counts what came while the person read above."""
 
-    def __init__(self, look: RenderStyle, over: QWidget, parent: QWidget) -> None:
+    def __init__(self, style: RenderStyle, over: QWidget, parent: QWidget) -> None:
         super().__init__(parent)
         self._over = over
-        self._look = look
+        self._style = style
         self._count = 0
         self.setAccessibleName(self.tr("Jump to latest"))
         self.setToolTip(self.tr("Jump to latest"))
@@ -36,9 +36,9 @@ class JumpButton(QAbstractButton):
             self.setAccessibleDescription(self._label() if count else "")
             self._fit()
 
-    def set_style(self, look: RenderStyle) -> None:
+    def set_style(self, style: RenderStyle) -> None:
         """Another theme or zoom."""
-        self._look = look
+        self._style = style
         self._fit()
 
     def _fit(self) -> None:
@@ -53,10 +53,10 @@ class JumpButton(QAbstractButton):
 
     def sizeHint(self) -> QSize:
         """A circle, or a pill when there is something to count."""
-        px = self._look.px
+        px = self._style.px
         if not self._count:
             return QSize(px(36), px(36))
-        wide = QFontMetricsF(self._look.small).horizontalAdvance(self._label())
+        wide = QFontMetricsF(self._style.small).horizontalAdvance(self._label())
         return QSize(px(36) + int(wide) + px(12), px(36))
 
     def _label(self) -> str:
@@ -70,19 +70,19 @@ class JumpButton(QAbstractButton):
     def paintEvent(self, event: QPaintEvent) -> None:
         """Arrow and count."""
         del event
-        look = self._look
+        style = self._style
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         box = QRectF(self.rect()).adjusted(1, 1, -1, -1)
-        painter.setPen(QPen(look.color("accent" if self.hasFocus() else "border"), 2 if self.hasFocus() else 1))
-        painter.setBrush(look.color("hover" if self.underMouse() else "surface"))
+        painter.setPen(QPen(style.color("accent" if self.hasFocus() else "border"), 2 if self.hasFocus() else 1))
+        painter.setBrush(style.color("hover" if self.underMouse() else "surface"))
         painter.drawRoundedRect(box, box.height() / 2, box.height() / 2)
-        size = look.px(18)
+        size = style.px(18)
         x = (self.height() - size) // 2
-        painter.drawPixmap(x, x, look.icon("arrow-down", "text", 18, self.devicePixelRatio()))
+        painter.drawPixmap(x, x, style.icon("arrow-down", "text", 18, self.devicePixelRatio()))
         if self._count:
-            painter.setFont(look.small)
-            painter.setPen(look.color("text"))
-            words = QRect(x + size + look.px(4), 0, self.width(), self.height())
+            painter.setFont(style.small)
+            painter.setPen(style.color("text"))
+            words = QRect(x + size + style.px(4), 0, self.width(), self.height())
             painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, self._label())
         painter.end()

@@ -48,9 +48,9 @@ ViewableImage = StoredSource | Base64Source | InMemoryImage
 class ThumbnailCache:
     """Asked for a picture, it answers from its cache, or later through the callback."""
 
-    def __init__(self, pictures: ImageFiles, workshop: JobQueue) -> None:
+    def __init__(self, pictures: ImageFiles, job_queue: JobQueue) -> None:
         self.pictures = pictures
-        self._job_queue = workshop
+        self._job_queue = job_queue
         self._cache: OrderedDict[tuple[str, int, int], OptionalPixmap] = OrderedDict()
         self._size = 0
 

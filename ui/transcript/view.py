@@ -80,10 +80,10 @@ class TranscriptView(QAbstractScrollArea):
         self._themes = themes
         self._job_queue = JobQueue()
         self._signals = RowSignals(self)
-        look = RenderStyle(themes.theme, themes.zoom, themes.reading)
+        style = RenderStyle(themes.theme, themes.zoom, themes.reading)
         thumbnails, highlighter = ThumbnailCache(pictures, self._job_queue), Highlighter(self._job_queue, self)
         self.remote_images = RemoteImages(self)
-        self._render_context = RenderContext(look, self._signals, thumbnails, highlighter, remote=self.remote_images)
+        self._render_context = RenderContext(style, self._signals, thumbnails, highlighter, remote=self.remote_images)
         self._render_context.formulas, self._render_context.diagrams = FormulaCache(self._job_queue), DiagramCache()
         self._render_context.seconds = SecondTimer(self)
         self.row_viewport = RowViewport(self.viewport(), RestyledRowList(Transcript(), self._render_context, 100, 100))
@@ -98,20 +98,20 @@ class TranscriptView(QAbstractScrollArea):
         self._copier = ClipboardWriter(self)
         select_all, find = self._keyboard.select_all, self.find_requested.emit
         self.context_menu = ContextMenu(self.row_viewport, self._links, self._copier, select_all, find)
-        self._copy_note = CopyProgressNote(look, self.viewport(), self)
+        self._copy_note = CopyProgressNote(style, self.viewport(), self)
         self.finder = Finder(self.row_viewport, self.scroller, self)
         self.caret = Caret(self.row_viewport, self.scroller, self._links.follow, self)
-        self.jump_button = JumpButton(look, self.viewport(), self)
+        self.jump_button = JumpButton(style, self.viewport(), self)
         self.accessible_tree = self._make_tree()
         self._notifier = AccessibilityNotifier(self.accessible_tree)
-        self.caret.moved.connect(lambda: self._notifier.notify_caret(self.caret.place))
+        self.caret.moved.connect(lambda: self._notifier.notify_caret(self.caret.position))
         self._announcer = Announcer(self._notifier.announce, QAccessible.isActive)
         self._set_up()
         self._connect()
 
     def _make_tree(self) -> AccessibleTree:
         show = partial(scroll_to_text, self.row_viewport, self.scroller)
-        doing = ViewActions(lambda: self.caret.place, self.caret.move_to, show, self._links.follow)
+        doing = ViewActions(lambda: self.caret.position, self.caret.move_to, show, self._links.follow)
         return AccessibleTree(
             self, self.row_viewport, [self.jump_button, self.verticalScrollBar()], doing, self._keyboard.focus_row
         )
@@ -129,22 +129,22 @@ class TranscriptView(QAbstractScrollArea):
         self.context_menu.install_shortcut(self)
 
     def _connect(self) -> None:
-        facts = self._signals
-        facts.remedy_requested.connect(self.remedy_requested)
-        facts.approval_requested.connect(self.approval_requested)
-        facts.image_opened.connect(self.image_opened)
-        facts.save_requested.connect(self.save_requested)
-        facts.link_activated.connect(self.link_activated)
-        facts.undo_requested.connect(self.undo_requested)
-        facts.undo_since_requested.connect(self.undo_since_requested)
-        facts.redo_requested.connect(self.redo_requested)
+        signals = self._signals
+        signals.remedy_requested.connect(self.remedy_requested)
+        signals.approval_requested.connect(self.approval_requested)
+        signals.image_opened.connect(self.image_opened)
+        signals.save_requested.connect(self.save_requested)
+        signals.link_activated.connect(self.link_activated)
+        signals.undo_requested.connect(self.undo_requested)
+        signals.undo_since_requested.connect(self.undo_since_requested)
+        signals.redo_requested.connect(self.redo_requested)
         self._links.opened.connect(self.link_activated)
         self._copier.progress.connect(self._copy_note.show_message)
-        facts.code_copied.connect(self._copier.copy)
-        facts.details_copied.connect(self._copier.copy)
-        facts.details_copied.connect(self.details_copied)
-        facts.changed.connect(self._on_row_changed)
-        facts.content_arrived.connect(self._on_row_arrived)
+        signals.code_copied.connect(self._copier.copy)
+        signals.details_copied.connect(self._copier.copy)
+        signals.details_copied.connect(self.details_copied)
+        signals.changed.connect(self._on_row_changed)
+        signals.content_arrived.connect(self._on_row_arrived)
         self.scroller.following_changed.connect(self.jump_button.setHidden)
         self.scroller.new_count_changed.connect(self.jump_button.set_count)
         self.jump_button.clicked.connect(self.scroller.to_end)
@@ -213,13 +213,13 @@ class TranscriptView(QAbstractScrollArea):
             self.scroller.row_arrived(index)
 
     def _on_theme(self) -> None:
-        look = RenderStyle(self._themes.theme, self._themes.zoom, self._themes.reading)
-        self.jump_button.set_style(look)
-        self._copy_note.set_style(look)
+        style = RenderStyle(self._themes.theme, self._themes.zoom, self._themes.reading)
+        self.jump_button.set_style(style)
+        self._copy_note.set_style(style)
         rows = self.row_viewport.rows
-        caret = self.caret.place
+        caret = self.caret.position
         self._reading_position.save()
-        self._render_context.style = look
+        self._render_context.style = style
         self._reading_position.restyle(self._render_context, self._column_width(), [caret.row] if caret else ())
         self.accessible_tree.clear()
         rows.resize(self._column_width(), self.viewport().height())

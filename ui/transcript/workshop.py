@@ -37,17 +37,17 @@ class JobQueue(QObject):
         self._closed = False
         self._arrived.connect(self._deliver_results, Qt.ConnectionType.QueuedConnection)
 
-    def submit(self, key: Hashable, job: Callable[[], Result], then: Callable[[Result], None]) -> None:
-        """Do the job elsewhere and hand its result to `then`. The job must not touch widgets.
+    def submit(self, key: Hashable, job: Callable[[], Result], on_done: Callable[[Result], None]) -> None:
+        """Do the job elsewhere and hand its result to `on_done`. The job must not touch widgets.
 
         Whoever waits for a job that raises hears nothing.
         """
         with self._lock:
             if self._closed:
                 return
-            hearers = self._callbacks.setdefault(key, [])
-            hearers.append(then)
-            if len(hearers) > 1:
+            callbacks = self._callbacks.setdefault(key, [])
+            callbacks.append(on_done)
+            if len(callbacks) > 1:
                 return
             self._jobs[key] = job
             while len(self._jobs) > _MAX_WAITING:
@@ -116,12 +116,12 @@ class JobQueue(QObject):
         while self._results:
             key, result = self._results.popleft()
             with self._lock:
-                hearers = self._callbacks.pop(key, [])
-            for then in hearers:
-                then(result)
+                callbacks = self._callbacks.pop(key, [])
+            for on_done in callbacks:
+                on_done(result)
 
 
 def _error_location(error: Exception) -> str:
     """Its kind and the places it came through. What it says may quote the conversation, which no log may hold."""
     places = traceback.extract_tb(error.__traceback__)
-    return " ".join([type(error).__name__, *(f"{place.filename}:{place.lineno}" for place in places)])
+    return " ".join([type(error).__name__, *(f"{position.filename}:{position.lineno}" for position in places)])

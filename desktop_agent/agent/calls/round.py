@@ -47,13 +47,13 @@ class ToolBatch:
     def __init__(
         self,
         uses: Sequence[ToolUse],
-        around: RunContext,
+        context: RunContext,
         budget: Budget,
         limits: Limits,
         left: RecoveredCalls | None = None,
     ) -> None:
-        calls = [ToolExecution(use, around.tools.get(use.name), use.input) for use in uses]
-        self._scope = BatchContext(calls, around, budget, limits)
+        calls = [ToolExecution(use, context.tools.get(use.name), use.input) for use in uses]
+        self._scope = BatchContext(calls, context, budget, limits)
         self._scope.stop = self.stop
         self._recovered = left
         self._calls: dict[str, ToolExecution] = {}

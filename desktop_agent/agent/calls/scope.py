@@ -29,9 +29,9 @@ _LESS_PER_LEVEL = 0.25
 class BatchContext:
     """Shared by the parts of one round. `version` counts changes of rules and mode; `is_closed`: nothing starts."""
 
-    def __init__(self, calls: Sequence[ToolExecution], around: RunContext, budget: Budget, limits: Limits) -> None:
+    def __init__(self, calls: Sequence[ToolExecution], context: RunContext, budget: Budget, limits: Limits) -> None:
         self.calls = calls
-        self.context = around
+        self.context = context
         self.budget = budget
         self.limits = limits
         self.grace = _GRACE_SECONDS - _LESS_PER_LEVEL * budget.depth

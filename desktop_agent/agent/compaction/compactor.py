@@ -67,10 +67,10 @@ def is_compaction_due(usage: Usage | None, capabilities: Capabilities, share: fl
 class Compactor:
     """Summarises for one run. What it uses counts in the run's budget; it shows nothing itself."""
 
-    def __init__(self, around: RunContext, settings: RunSettings, budget: Budget) -> None:
-        self._retry = around.retry
-        self._emit = around.recorder.emit
-        self._tools = around.tools
+    def __init__(self, context: RunContext, settings: RunSettings, budget: Budget) -> None:
+        self._retry = context.retry
+        self._emit = context.recorder.emit
+        self._tools = context.tools
         self._settings = settings
         self._budget = budget
         self._failures = 0
@@ -107,9 +107,9 @@ class Compactor:
         """Whether what stays can be read at all, with the instructions and the tools, as far as that can be told."""
         begin = len(sent) - len(found.kept)
         stays = [message for message in sent[:begin] if message.role is Role.SYSTEM or message is found.prompt]
-        around = ModelRequest(self._settings.model, (), self._tools.specs(), config=self._settings.config)
+        context = ModelRequest(self._settings.model, (), self._tools.specs(), config=self._settings.config)
         weights = sum(map(self._tokens_of, (*stays, *found.kept)))
-        return estimate_tokens(around, provider.dialect).tokens + weights <= window
+        return estimate_tokens(context, provider.dialect).tokens + weights <= window
 
     def _tokens_of(self, message: Message) -> int:
         return self._token_counts[message.id]

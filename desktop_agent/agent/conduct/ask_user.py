@@ -53,12 +53,12 @@ class AskUserInput(BaseModel):
 
 def ask_user(
     broker: QuestionBroker,
-    tell: Callable[[EngineEvent], None],
+    emit: Callable[[EngineEvent], None],
     timeout: float = 600.0,
     *,
     waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Tool[AskUserInput]:
-    """Make the tool. `timeout` is how long the person has, in seconds; `tell` puts events into the run.
+    """Make the tool. `timeout` is how long the person has, in seconds; `emit` puts events into the run.
 
     `waiting` is entered while a person is waited for, so that a budget can let its time stand still.
     """
@@ -70,12 +70,12 @@ def ask_user(
             )
         question = broker.ask(wanted.question, wanted.choices, several=wanted.several, free_text=wanted.free_text)
         try:
-            tell(_asked_event(question))
+            emit(_asked_event(question))
             with waiting():
                 is_over = await _has_timed_out(question, timeout)
         finally:
             broker.withdraw(question.question_id)
-            tell(QuestionAnswered(question.question_id, _joined_answer(question)))
+            emit(QuestionAnswered(question.question_id, _joined_answer(question)))
         return (Text(text=_answer_text(question, timeout if is_over else None)),)
 
     return Tool(

@@ -42,19 +42,19 @@ class GuardOutcome:
 class Guards:
     """The guards of one conversation, in order. Lives on the event loop.
 
-    `seconds` is how long one guard may think. `tell` hears what happens where `consult` is given nobody to tell.
+    `seconds` is how long one guard may think. `emit` hears what happens where `consult` is given nobody to tell.
     """
 
     def __init__(
         self,
         guards: Iterable[Guard] = (),
-        tell: EmitEvent = lambda _event: None,
+        emit: EmitEvent = lambda _event: None,
         *,
         seconds: float = 60.0,
     ) -> None:
         self._guards: dict[str, Guard] = {}
         self._iterations: dict[str, int] = {}
-        self._tell = tell
+        self._emit = emit
         self._seconds = seconds
         for guard in guards:
             self.add(guard)
@@ -97,17 +97,17 @@ class Guards:
         A guard that aborts, raises, takes too long or has used up its iterations is removed, and that is told. None
         of them makes this raise.
         """
-        tell = told or self._tell
+        emit = told or self._emit
         shown = HistoryCopy(tuple(history))
         wishes: list[tuple[Guard, GuardVerdict]] = []
         for guard in self.list():
             if guard.at != at or not self._has(guard):
                 continue
             asked = partial(self._ask, guard, shown, stop_reason, turns)
-            verdict = await self._ask_within_time(guard, asked, tell)
+            verdict = await self._ask_within_time(guard, asked, emit)
             if self._has(guard):
                 wishes.append((guard, verdict))
-        return self._strictest(wishes, tell)
+        return self._strictest(wishes, emit)
 
     def _has(self, guard: Guard) -> bool:
         return self._guards.get(guard.name) is guard
@@ -117,24 +117,24 @@ class Guards:
         return _validated_verdict(await guard.check(GuardMoment(await shown.copied(), stop_reason, iteration, turns)))
 
     async def _ask_within_time(
-        self, guard: Guard, asked: Callable[[], Awaitable[GuardVerdict]], tell: EmitEvent
+        self, guard: Guard, asked: Callable[[], Awaitable[GuardVerdict]], emit: EmitEvent
     ) -> GuardVerdict:
         """Its verdict, in its time. Whatever it does instead, it must not end the run: it is removed."""
         made = await _run_within(asked, self._seconds)
         if not isinstance(made, Fault):
             return made
         if isinstance(made.error, _InvalidVerdict):
-            self._remove_and_report(guard, str(made.error), tell)
+            self._remove_and_report(guard, str(made.error), emit)
             return GuardPass()
         _log.error("guard %s failed: %s", guard.name, made.trace)
         # The text of a foreign exception may hold anything; only our own sentences go to the person.
-        self._remove_and_report(guard, made.message or f"It failed with {made.kind}.", tell)
+        self._remove_and_report(guard, made.message or f"It failed with {made.kind}.", emit)
         return GuardPass()
 
-    def _strictest(self, wishes: "Sequence[tuple[Guard, GuardVerdict]]", tell: EmitEvent) -> GuardOutcome:
+    def _strictest(self, wishes: "Sequence[tuple[Guard, GuardVerdict]]", emit: EmitEvent) -> GuardOutcome:
         aborts = [(guard, verdict) for guard, verdict in wishes if isinstance(verdict, GuardAbort)]
         for guard, verdict in aborts:
-            self._remove_and_report(guard, verdict.reason, tell)
+            self._remove_and_report(guard, verdict.reason, emit)
         if aborts:
             return GuardOutcome("abort", guard_name=aborts[0][0].name)
         for guard, verdict in wishes:
@@ -143,7 +143,7 @@ class Guards:
         prompts = [
             (guard.name, verdict.prompt)
             for guard, verdict in wishes
-            if isinstance(verdict, GuardContinue) and self._count_iteration(guard, tell)
+            if isinstance(verdict, GuardContinue) and self._count_iteration(guard, emit)
         ]
         if not prompts:
             return GuardOutcome()
@@ -151,22 +151,22 @@ class Guards:
             "continue", "\n\n".join(prompt for _, prompt in prompts), ", ".join(name for name, _ in prompts)
         )
 
-    def _count_iteration(self, guard: Guard, tell: EmitEvent) -> bool:
+    def _count_iteration(self, guard: Guard, emit: EmitEvent) -> bool:
         # Counts stay when a guard is removed: one that is added again under its name in the same run gets no new ones.
         iteration = self._iterations.get(guard.name, 0) + 1
         if iteration > guard.max_iterations:
             self._remove_and_report(
-                guard, f"It has made the agent go on {guard.max_iterations} times, which is its limit.", tell
+                guard, f"It has made the agent go on {guard.max_iterations} times, which is its limit.", emit
             )
             return False
         self._iterations[guard.name] = iteration
-        tell(ContinuationInjected(guard.name, iteration))
+        emit(ContinuationInjected(guard.name, iteration))
         return True
 
-    def _remove_and_report(self, guard: Guard, reason: str, tell: EmitEvent) -> None:
+    def _remove_and_report(self, guard: Guard, reason: str, emit: EmitEvent) -> None:
         if self._has(guard):
             del self._guards[guard.name]
-        tell(GuardAborted(guard.name, reason))
+        emit(GuardAborted(guard.name, reason))
 
 
 class _InvalidVerdict(Exception):

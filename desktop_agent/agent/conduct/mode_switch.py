@@ -24,34 +24,39 @@ class ModeRequest:
 
 
 class ModeSwitch:
-    """Changes the mode that `standing` holds. Lives on the event loop.
+    """Changes the mode that `permission_policy` holds. Lives on the event loop.
 
     `offered` is asked afresh for the modes that can be chosen; `follow` makes what holds be as they say now.
-    `tell` hears what happens. A ModeChangeRequested is always followed by a ModeChanged or by a newer request; where
+    `emit` hears what happens. A ModeChangeRequested is always followed by a ModeChanged or by a newer request; where
     that ModeChanged names the same mode twice, the request came to nothing. `gone`: what holds is what goes on of this
     mode, which was removed.
     """
 
     def __init__(
         self,
-        standing: PermissionPolicy,
+        permission_policy: PermissionPolicy,
         offered: Callable[[], Iterable[Mode]] = lambda: BUILT_IN_MODES,
-        tell: Callable[[EngineEvent], None] = lambda _event: None,
+        emit: Callable[[EngineEvent], None] = lambda _event: None,
         gone: Mode | None = None,
     ) -> None:
-        self._standing = standing
+        self._standing = permission_policy
         self._removed_mode = gone
         self._offered = offered
         self._known_names = frozenset(self._modes_by_name)
         if len(self._known_names) < len(self.modes):
             raise WrongUse("Two modes have the same name.", "Give each mode a name of its own.")
-        self._tell = tell
+        self._emit = emit
         self._request: ModeRequest | None = None
         self._nested_switches: WeakSet[ModeSwitch] = WeakSet()
 
-    def nested(self, standing: PermissionPolicy, tell: Callable[[EngineEvent], None]) -> "ModeSwitch":
+    def nested(self, permission_policy: PermissionPolicy, emit: Callable[[EngineEvent], None]) -> "ModeSwitch":
         """For an agent that this one starts, with the same modes to choose from."""
-        below = ModeSwitch(standing, self._offered, tell, self._removed_mode if standing.mode == self.current else None)
+        below = ModeSwitch(
+            permission_policy,
+            self._offered,
+            emit,
+            self._removed_mode if permission_policy.mode == self.current else None,
+        )
         self._nested_switches.add(below)
         return below
 
@@ -111,7 +116,7 @@ class ModeSwitch:
         """Take back what the agent asked for; False when it asked for nothing."""
         request, self._request = self._request, None
         if request is not None and request.announced:
-            self._tell(ModeChanged(self.current.name, self.current.name, "person"))
+            self._emit(ModeChanged(self.current.name, self.current.name, "person"))
         return request is not None
 
     def refresh_modes(self) -> Mode | None:
@@ -151,7 +156,7 @@ class ModeSwitch:
             return
         if not request.announced:
             self._request = replace(request, announced=True)
-            self._tell(ModeChangeRequested(request.from_mode, request.to_mode, request.requested_at))
+            self._emit(ModeChangeRequested(request.from_mode, request.to_mode, request.requested_at))
             return
         self._request = None
         mode = self._modes_by_name.get(request.to_mode, self.current)
@@ -165,7 +170,7 @@ class ModeSwitch:
         before, self._removed_mode = self.current, None
         if mode != before:
             self._standing.set_mode(mode)
-        self._tell(ModeChanged(before.name, mode.name, authority))
+        self._emit(ModeChanged(before.name, mode.name, authority))
 
 
 def _is_wider(mode: Mode, than: Mode) -> bool:

@@ -18,11 +18,11 @@ class PromptPolicies:
     def __init__(
         self,
         persistent: Iterable[PromptPolicy] = (),
-        tell: Callable[[EngineEvent], None] = lambda _event: None,
+        emit: Callable[[EngineEvent], None] = lambda _event: None,
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
         self._policies: dict[str, PromptPolicy] = {}
-        self._tell = tell
+        self._emit = emit
         self._on_change = on_change
         for policy in persistent:
             self._add(policy)
@@ -45,7 +45,7 @@ class PromptPolicies:
             raise WrongUse("A prompt policy needs an id, a text and a known scope.") from None
         self._add(policy)
         self._on_change()
-        self._tell(PolicyInstalled(policy_id))
+        self._emit(PolicyInstalled(policy_id))
         return policy
 
     def remove(self, policy_id: str) -> PromptPolicy:
@@ -54,7 +54,7 @@ class PromptPolicies:
         if policy is None:
             raise WrongUse(Sentence("No prompt policy is called “{id}”.", {"id": policy_id[:80]}), "Look at the list.")
         self._on_change()
-        self._tell(PolicyRemoved(policy_id))
+        self._emit(PolicyRemoved(policy_id))
         return policy
 
     def list(self) -> tuple[PromptPolicy, ...]:
@@ -75,7 +75,7 @@ class PromptPolicies:
         """
         applied = tuple(policy for policy in self.list() if _applies(policy.trigger, mode, tools, prompt))
         if applied:
-            self._tell(PolicyApplied(turn_id, tuple(policy.id for policy in applied)))
+            self._emit(PolicyApplied(turn_id, tuple(policy.id for policy in applied)))
         return applied
 
     def mark_used(self, policies: Iterable[PromptPolicy]) -> None:

@@ -70,7 +70,7 @@ class Task(BaseModel):
 
 
 def specialist_tools(
-    around: RunContext,
+    context: RunContext,
     settings: RunSettings,
     budget: Budget,
     make_run: CreateRun,
@@ -82,8 +82,8 @@ def specialist_tools(
     `track` lets interrupts reach a run while it works. `stop` ends the run that calls: a person who denies a call of
     a specialist and stops wants all of it to stop.
     """
-    delegation = _Delegation(around, settings, budget, make_run, track, stop, SpecialistTurns())
-    return tuple(delegation.tool(specialist) for specialist in around.specialists)
+    delegation = _Delegation(context, settings, budget, make_run, track, stop, SpecialistTurns())
+    return tuple(delegation.tool(specialist) for specialist in context.specialists)
 
 
 @dataclass(frozen=True)
@@ -126,12 +126,12 @@ class _Delegation:
         changes = any(tool.tool_class is ToolClass.MUTATING for tool in tools)
         async with self.order.turn(changes=changes):
             recorder = SpecialistRecorder(self.context.recorder.nested(), call.tool_use_id, call.so_far)
-            around = self._context_for(specialist, recorder, mode, tools)
+            context = self._context_for(specialist, recorder, mode, tools)
             budget = self.budget.nested(specialist.limits, specialist.share)
-            run = self.create_run(around, self._settings_for(specialist, budget), budget)
+            run = self.create_run(context, self._settings_for(specialist, budget), budget)
             with self.track(run):
                 end = await _run_to_end(run, self._prompt(wanted))
-            return self._text(specialist.name, end, run, recorder, has_tools=bool(tools or around.specialists))
+            return self._text(specialist.name, end, run, recorder, has_tools=bool(tools or context.specialists))
 
     def _text(self, name: str, end: RunEnd, run: SubRun, recorder: SpecialistRecorder, *, has_tools: bool) -> str:
         if recorder.called_tools and not has_tools:
@@ -148,24 +148,24 @@ class _Delegation:
         self, specialist: Specialist, recorder: SpecialistRecorder, mode: Mode | None, tools: tuple[AnyTool, ...]
     ) -> RunContext:
         """Its own conversation with its own tools, under the same person, rules and hooks."""
-        around = self.context
-        callable_ones = tuple(each for each in around.specialists if each.name in specialist.specialists)
+        context = self.context
+        callable_ones = tuple(each for each in context.specialists if each.name in specialist.specialists)
         names = {tool.name for tool in tools} | {each.name for each in callable_ones}
-        standing = around.permission_policy.nested(mode=mode, names=ToolNamePolicy(allowed=frozenset(names)))
+        permission_policy = context.permission_policy.nested(mode=mode, names=ToolNamePolicy(allowed=frozenset(names)))
         return replace(
-            around,
+            context,
             recorder=recorder,
-            tools=ToolSubset(around.tools, (tool.name for tool in tools)),
-            standing=standing,
-            modes=around.modes.nested(standing, recorder.emit),
+            tools=ToolSubset(context.tools, (tool.name for tool in tools)),
+            permission_policy=permission_policy,
+            modes=context.modes.nested(permission_policy, recorder.emit),
             # Its task is the runtime's own, no prompt that anybody submitted.
-            hooks=replace(around.hooks, user_prompt_submit=()),
+            hooks=replace(context.hooks, user_prompt_submit=()),
             queue=SteeringQueue(),
             policies=PromptPolicies(),
             guards=Guards(),
             specialists=callable_ones,
             prepared_history=PreparedHistory(),
-            agent_path=(*around.agent_path, specialist.name),
+            agent_path=(*context.agent_path, specialist.name),
         )
 
     def _mode_for(self, specialist: Specialist) -> Mode | None:

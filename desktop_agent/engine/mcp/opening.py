@@ -73,12 +73,12 @@ class TransportFactory:
         log: ServerLog,
         refuse: OnSignInRequired,
     ) -> Transport:
-        place = replace(self._oauth.http_target(connection), headers=headers)
+        target = replace(self._oauth.http_target(connection), headers=headers)
         if connection.sign_in:
-            return partial(http_streams, place, log, await self._oauth.make_auth(config, place, log, refuse))
+            return partial(http_streams, target, log, await self._oauth.make_auth(config, target, log, refuse))
         template = "The server “{server}” wants to know who you are: turn on signing in, or correct its key."
         unknown = partial(refuse, Sentence(template, {"server": config.title}))
-        return partial(http_streams, replace(place, on_unauthorized=unknown), log)
+        return partial(http_streams, replace(target, on_unauthorized=unknown), log)
 
     async def _secret(self, config: McpServer, name: str) -> SecretStr:
         value = await self._secrets.get(config.keyring_name(name))

@@ -67,15 +67,17 @@ class OAuthManager:
         self._has_record[server.id] = record is not None
 
     async def make_auth(
-        self, server: McpServer, place: HttpTarget, log: ServerLog, refuse: OnSignInRequired
+        self, server: McpServer, target: HttpTarget, log: ServerLog, refuse: OnSignInRequired
     ) -> "BearerAuth":
         """For requests to a server, which says what it wants where nobody is signed in. Raises SecretsUnavailable."""
         from desktop_agent.tools.mcp.sign_in.session import BearerAuth
 
-        shared = self._session_of(server, place.url)
+        shared = self._session_of(server, target.url)
         await shared.load()
         self._has_record[server.id] = shared.record is not None
-        return BearerAuth(place, shared, log, partial(_on_challenge, server, refuse, shared, shared.record is not None))
+        return BearerAuth(
+            target, shared, log, partial(_on_challenge, server, refuse, shared, shared.record is not None)
+        )
 
     async def sign_in(
         self, server: McpServer, open_page: Callable[[str], None], words: SignInPageTexts = ENGLISH_PAGE_TEXTS
@@ -88,13 +90,13 @@ class OAuthManager:
         await load_library()
         from desktop_agent.tools.mcp.sign_in.signing_in import ClientIdentity, OAuthLogin
 
-        place = replace(self.http_target(connection), allows_other_servers=True)
+        target = replace(self.http_target(connection), allows_other_servers=True)
         identity = ClientIdentity(self._document, connection.client_id or None)
         if identity.client_id:
             identity = replace(identity, client_secret=await self._secrets.get(server.keyring_name(CLIENT_SECRET)))
-        shared = self._session_of(server, place.url)
-        keeping = replace(self._record_store(server), set=shared.replace_with)
-        await OAuthLogin(place, keeping, shared.challenge, identity, words).run(open_page)
+        shared = self._session_of(server, target.url)
+        store = replace(self._record_store(server), set=shared.replace_with)
+        await OAuthLogin(target, store, shared.challenge, identity, words).run(open_page)
         self._drop_session(server.id)
 
     async def sign_out(self, server: McpServer) -> Callable[[], Awaitable[object]]:
@@ -151,9 +153,9 @@ async def _no_revocation() -> None:
     """There is nothing to tell."""
 
 
-async def _revoke(record: OAuthRecord | None, place: HttpTarget) -> None:
+async def _revoke(record: OAuthRecord | None, target: HttpTarget) -> None:
     if record is not None:
         await load_library()
         from desktop_agent.tools.mcp.sign_in.revoking import revoke_tokens
 
-        await revoke_tokens(record, place)
+        await revoke_tokens(record, target)

@@ -13,9 +13,9 @@ from desktop_agent.vocabulary.tool_calls import is_same_json
 class SessionApprovalBroker(ApprovalBroker):
     """Says so when a question from before a restart is asked again: the journal has it, but nobody here heard it."""
 
-    def __init__(self, tell: Callable[[EngineEvent], None]) -> None:
+    def __init__(self, emit: Callable[[EngineEvent], None]) -> None:
         super().__init__()
-        self._emit = tell
+        self._emit = emit
 
     def open(self, tool_use: ToolUse, tool: AnyTool, *given: Any, **named: Any) -> Approval:
         """As in ApprovalBroker."""

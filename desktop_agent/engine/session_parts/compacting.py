@@ -23,11 +23,11 @@ class CompactionRun:
 
     turn_id: str | None = None
 
-    def __init__(self, around: RunContext, settings: RunSettings, budget: Budget) -> None:
-        self._around = around
-        self._recorder = around.recorder
+    def __init__(self, context: RunContext, settings: RunSettings, budget: Budget) -> None:
+        self._context = context
+        self._recorder = context.recorder
         self._settings = settings
-        self._boundary = TurnBoundary(around, settings, budget)
+        self._boundary = TurnBoundary(context, settings, budget)
         self._stop_requested = asyncio.Event()
 
     def interrupt(self, target: Interrupt | None = None) -> bool:
@@ -59,7 +59,7 @@ class CompactionRun:
 
     async def _guarded(self) -> RunEnd:
         try:
-            provider = await self._around.open_provider(self._settings.model)
+            provider = await self._context.open_provider(self._settings.model)
             if await self._boundary.compact(provider):
                 return RunEnd.COMPLETED
             failure: AgentError = WrongUse(

@@ -67,13 +67,13 @@ class _Modes(_Closable, ModeSwitch):
 
     def __init__(
         self,
-        standing: SessionPermissionPolicy,
+        permission_policy: SessionPermissionPolicy,
         offered: Callable[[], Iterable[Mode]],
-        tell: Callable[[EngineEvent], None],
+        emit: Callable[[EngineEvent], None],
         say: Callable[[Sentence], None],
         gone: Mode | None,
     ) -> None:
-        super().__init__(standing, offered, tell, gone)
+        super().__init__(permission_policy, offered, emit, gone)
         self._show_notice = say
 
     def refresh_modes(self) -> Mode | None:
@@ -106,14 +106,14 @@ class _Queue(_Closable, SteeringQueue):
 class RuntimeControls:
     """Approvals, questions, rules, mode, policies, guards and waiting messages of one conversation.
 
-    `tell` puts an event into the run that works, or between two.
+    `emit` puts an event into the run that works, or between two.
     """
 
-    def __init__(self, writer: SessionWriter, setup: SessionSetup, tell: Callable[[EngineEvent], None]) -> None:
+    def __init__(self, writer: SessionWriter, setup: SessionSetup, emit: Callable[[EngineEvent], None]) -> None:
         state = writer.record.state
         self._writer = writer
         self._state = state
-        self._tell = tell
+        self._emit = emit
         self._in_flight: dict[str, QueuedMessage] = {}
         self._returned: dict[str, Message] = {}
         self._requeues_undecided = False
@@ -128,12 +128,12 @@ class RuntimeControls:
             mode=held,
             names=setup.names,
             own_folders=setup.own_folders,
-            taint=UntrustedContent(state.outside, state.trusted),
-            on_taint=self.save_state,
+            untrusted_content=UntrustedContent(state.outside, state.trusted),
+            on_untrusted_change=self.save_state,
         )
         self.modes = _Modes(self.permission_policy, setup.modes, self._emit_and_save, writer.show_notice, gone)
-        self.policies = _Policies(_unique_policies(state.policies), tell, self.save_state_soon)
-        self.guards = _Guards(setup.guards, tell)
+        self.policies = _Policies(_unique_policies(state.policies), emit, self.save_state_soon)
+        self.guards = _Guards(setup.guards, emit)
         self.queue = _Queue(_undelivered(state.queue, writer.history()), self.save_state_soon)
         writer.internal_listeners.append(self._on_event)
 
@@ -156,7 +156,7 @@ class RuntimeControls:
             return message
         if message is not None:
             self.queue.add(message, when)
-            self._tell(UserMessageQueued(message.id))
+            self._emit(UserMessageQueued(message.id))
         # Noted before it is taken out: at every moment it is in one of the two, or in the history.
         self._in_flight[self.queue.entries[0].id] = self.queue.entries[0]
         return self.queue.take_next()
@@ -220,7 +220,7 @@ class RuntimeControls:
     def _requeue(self, entry: QueuedMessage) -> None:
         self.queue.add(entry.message, entry.when)
         self.queue.move(entry.id, 0)
-        self._tell(UserMessageQueued(entry.id))
+        self._emit(UserMessageQueued(entry.id))
 
     def _return_messages(self, messages: Iterable[Message]) -> None:
         for message in messages:
@@ -247,7 +247,7 @@ class RuntimeControls:
         return tuple(each for each in waiting.values() if each.id not in known)
 
     def _emit_and_save(self, event: EngineEvent) -> None:
-        self._tell(event)
+        self._emit(event)
         if isinstance(event, ModeChanged):
             self.save_state()
 

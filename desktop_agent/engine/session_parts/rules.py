@@ -17,38 +17,38 @@ from desktop_agent.vocabulary.tool_calls import Effect, UntrustedSource
 class SessionPermissionPolicy(PermissionPolicy):
     """What holds in one conversation. A rule that is added is kept, one that is revoked is forgotten.
 
-    `given` are rules that hold while the conversation is open and are kept nowhere. `on_taint` keeps what came in from
-    outside when that changes.
+    `given` are rules that hold while the conversation is open and are kept nowhere. `on_untrusted_change` keeps what
+    came in from outside when that changes.
     """
 
     def __init__(
         self,
-        ledger: JournalSink,
-        book: RuleBook,
+        journal_queue: JournalSink,
+        rule_book: RuleBook,
         *,
         given: Iterable[Rule] = (),
         mode: Mode | None = None,
         names: ToolNamePolicy = ALL_NAMES,
         own_folders: tuple[str, ...] = (),
-        taint: UntrustedContent = NO_UNTRUSTED_CONTENT,
-        on_taint: Callable[[], None] = lambda: None,
+        untrusted_content: UntrustedContent = NO_UNTRUSTED_CONTENT,
+        on_untrusted_change: Callable[[], None] = lambda: None,
     ) -> None:
-        record = ledger.record
+        record = journal_queue.record
         super().__init__(
-            (*given, *book.for_conversation(record.id)),
+            (*given, *rule_book.for_conversation(record.id)),
             mode=mode,
             names=names,
             conversation_id=record.id,
             workspace=record.workspace,
             own_folders=own_folders,
         )
-        self._untrusted_content = taint
-        self._on_untrusted_change = on_taint
-        self._ledger = ledger
-        self._rule_book = book
+        self._untrusted_content = untrusted_content
+        self._on_untrusted_change = on_untrusted_change
+        self._journal_queue = journal_queue
+        self._rule_book = rule_book
         self._added: set[str] = set()
         self._is_closed = False
-        book.subscribe(self)
+        rule_book.subscribe(self)
 
     def set_mode(self, mode: Mode) -> None:
         """Change it, at once. Raises WrongUse when the conversation is closed."""
@@ -63,7 +63,7 @@ class SessionPermissionPolicy(PermissionPolicy):
         placed = next((each for each in self._rules if each.id == rule.id), None)
         if placed is None:
             return
-        self._ledger.save_rule(placed)
+        self._journal_queue.save_rule(placed)
         self._added.add(rule.id)
         self._rule_book.add(placed, self)
 
@@ -73,7 +73,7 @@ class SessionPermissionPolicy(PermissionPolicy):
         revoked = super().revoke(rule_id)
         self._added.discard(rule_id)
         if revoked is not None:
-            self._ledger.delete_rule(rule_id)
+            self._journal_queue.delete_rule(rule_id)
             self._rule_book.remove(rule_id, self)
         return revoked
 
@@ -83,29 +83,29 @@ class SessionPermissionPolicy(PermissionPolicy):
         for rule in self._rules:
             if rule.id == rule_id:
                 self._rule_book.replace(rule)
-                self._ledger.mark_rule_used(rule_id, rule.last_used_at or now())
+                self._journal_queue.mark_rule_used(rule_id, rule.last_used_at or now())
 
     def suspend(self, effects: frozenset[Effect], why: Sentence) -> None:
-        """As in Standing. Raises WrongUse when the conversation is closed."""
+        """As in PermissionPolicy. Raises WrongUse when the conversation is closed."""
         self._refuse_when_closed()
         super().suspend(effects, why)
 
-    def mark_untrusted(self, outsider: UntrustedSource) -> bool:
-        """As in Standing, and kept."""
-        is_new = super().mark_untrusted(outsider)
+    def mark_untrusted(self, source: UntrustedSource) -> bool:
+        """As in PermissionPolicy, and kept."""
+        is_new = super().mark_untrusted(source)
         if is_new:
             self._on_untrusted_change()
         return is_new
 
-    def trust_source(self, outsider: UntrustedSource) -> bool:
-        """As in Standing, and kept."""
-        is_new = super().trust_source(outsider)
+    def trust_source(self, source: UntrustedSource) -> bool:
+        """As in PermissionPolicy, and kept."""
+        is_new = super().trust_source(source)
         if is_new:
             self._on_untrusted_change()
         return is_new
 
     def lift_suspension(self, shown: Sequence[str] | None = None) -> None:
-        """As in Standing, and kept. Raises WrongUse when the conversation is closed."""
+        """As in PermissionPolicy, and kept. Raises WrongUse when the conversation is closed."""
         self._refuse_when_closed()
         super().lift_suspension(shown)
         self._on_untrusted_change()
@@ -119,7 +119,7 @@ class SessionPermissionPolicy(PermissionPolicy):
         super().revoke(rule_id)
         if rule_id in self._added:
             self._added.discard(rule_id)
-            self._ledger.delete_rule(rule_id)
+            self._journal_queue.delete_rule(rule_id)
 
     def close(self) -> None:
         """The conversation is closed: others may say what they like, and nothing changes here any more."""

@@ -50,12 +50,12 @@ class RunFactory:
     def __init__(
         self,
         setup: SessionSetup,
-        conduct: RuntimeControls,
+        controls: RuntimeControls,
         checkpoints: Checkpoints | None,
         record: Callable[[], ConversationRecord],
     ) -> None:
         self._setup = setup
-        self._controls = conduct
+        self._controls = controls
         self._checkpoints = checkpoints
         self._record = record
         self._picture_fitter = PictureFitter()
@@ -78,24 +78,24 @@ class RunFactory:
         return CompactionRun(self._context(recorder, budget), settings, budget)
 
     def _context(self, recorder: RunRecorder, budget: Budget) -> RunContext:
-        setup, conduct = self._setup, self._controls
+        setup, controls = self._setup, self._controls
         tools, files, record = self._tools(recorder, budget), self._file_keeper(), self._record()
         # In one moment with the tools: rules of one folder never decide about tools of another.
-        conduct.permission_policy.set_workspace(record.workspace)
+        controls.permission_policy.set_workspace(record.workspace)
         return RunContext(
             # Of one moment with the model: another server that is chosen while it runs is for the next run.
             open_provider=lambda model: setup.open_provider(record, model),
             tools_ready=lambda: setup.tools_ready(record),
             recorder=recorder,
             tools=tools,
-            approvals=conduct.approvals,
-            permission_policy=conduct.permission_policy,
-            modes=conduct.modes,
+            approvals=controls.approvals,
+            permission_policy=controls.permission_policy,
+            modes=controls.modes,
             read_picture=setup.read_picture,
             hooks=setup.hooks,
-            queue=conduct.queue,
-            policies=conduct.policies,
-            guards=conduct.guards,
+            queue=controls.queue,
+            policies=controls.policies,
+            guards=controls.guards,
             specialists=setup.specialists(),
             files=files,
             fitter=self._picture_fitter,

@@ -10,38 +10,38 @@ from desktop_agent.faces.backing.run_events import RunEvents
 _CLOSING_TASKS: set[asyncio.Task[None]] = set()
 
 
-def abandon_soon(conversing: ConversationRunner, run: RunEvents) -> None:
+def abandon_soon(conversation: ConversationRunner, run: RunEvents) -> None:
     """Stop the run that nobody reads; the loop does it next, because a finaliser may run in the middle of anything."""
-    if conversing.will_stop(run) and conversing.loop is not None:
+    if conversation.will_stop(run) and conversation.loop is not None:
         with suppress(RuntimeError):  # the loop is closed
-            conversing.loop.call_soon_threadsafe(conversing.abandon, run)
+            conversation.loop.call_soon_threadsafe(conversation.abandon, run)
 
 
-def close_soon(conversing: ConversationRunner) -> None:
+def close_soon(conversation: ConversationRunner) -> None:
     """Stop, and close without waiting. Where the loop is closed nothing is left to be closed."""
-    loop = conversing.loop
-    if not conversing.is_open or loop is None:
+    loop = conversation.loop
+    if not conversation.is_open or loop is None:
         return
-    conversing.is_closed = True
+    conversation.is_closed = True
     if _is_this_loop(loop):
-        _start_closing(conversing)
+        _start_closing(conversation)
     else:
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(_start_closing, conversing)
+            loop.call_soon_threadsafe(_start_closing, conversation)
 
 
-def _start_closing(conversing: ConversationRunner) -> None:
-    task = asyncio.ensure_future(_close_despite_cancel(conversing))
+def _start_closing(conversation: ConversationRunner) -> None:
+    task = asyncio.ensure_future(_close_despite_cancel(conversation))
     _CLOSING_TASKS.add(task)
     task.add_done_callback(_CLOSING_TASKS.discard)
 
 
-async def _close_despite_cancel(conversing: ConversationRunner) -> None:
+async def _close_despite_cancel(conversation: ConversationRunner) -> None:
     try:
-        await conversing.aclose()
+        await conversation.aclose()
     except asyncio.CancelledError:
         # A loop that ends cancels everything once; what is open is closed all the same.
-        await conversing.aclose()
+        await conversation.aclose()
 
 
 def _is_this_loop(loop: asyncio.AbstractEventLoop | None) -> bool:

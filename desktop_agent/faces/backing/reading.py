@@ -13,8 +13,8 @@ from desktop_agent.vocabulary.messages import Message
 class BlockReader:
     """Reads the newest run. What broke its answer off is raised once, behind the last block."""
 
-    def __init__(self, conversing: ConversationRunner) -> None:
-        self._conversation = conversing
+    def __init__(self, conversation: ConversationRunner) -> None:
+        self._conversation = conversation
         self._run: RunEvents | None = None
         self._collector = BlockCollector()
         self._ready = deque[Block]()

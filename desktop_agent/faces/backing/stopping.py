@@ -10,8 +10,8 @@ class InterruptHandle:
     Stopping twice is stopping once; where nothing is under way it does nothing, and it never raises.
     """
 
-    def __init__(self, stopping: "StopRequest") -> None:
-        self._stop_request = stopping
+    def __init__(self, stop_request: "StopRequest") -> None:
+        self._stop_request = stop_request
 
     def interrupt(self) -> None:
         """Stop what is under way now: the loop does it next, and before it begins anything else."""

@@ -18,9 +18,13 @@ class EventStream(AsyncIterator[Event]):
     """
 
     def __init__(
-        self, conversing: ConversationRunner, prompt: Message | None, run: RunEvents | None = None, keep: object = None
+        self,
+        conversation: ConversationRunner,
+        prompt: Message | None,
+        run: RunEvents | None = None,
+        keep: object = None,
     ) -> None:
-        self._conversation = conversing
+        self._conversation = conversation
         self._prompt = prompt
         self._run = run
         self._owner = keep

@@ -18,7 +18,7 @@ async def resolve_line_folders(subjects: tuple[Subject, ...], workspace: str | N
     """
     if workspace is None or not any(isinstance(each, CommandSubject) and _target_folder(each) for each in subjects):
         return subjects
-    return await run_in_thread(lambda _sign: tuple(_resolve_line_folder(each, workspace) for each in subjects))
+    return await run_in_thread(lambda _token: tuple(_resolve_line_folder(each, workspace) for each in subjects))
 
 
 def _target_folder(subject: CommandSubject) -> str | None:

@@ -21,7 +21,7 @@ def find_bubblewrap() -> str | None:
     return shutil.which("bwrap", path=_SEARCH_PATH)
 
 
-def bubblewrap_command(program: str, argv: Sequence[str], folder: Path, bounds: SandboxPolicy) -> list[str]:
+def bubblewrap_command(program: str, argv: Sequence[str], folder: Path, policy: SandboxPolicy) -> list[str]:
     """The words that start a program in `folder`, within the bounds."""
     options = ["--die-with-parent", "--unshare-all", "--cap-drop", "ALL", "--dev", "/dev", "--proc", "/proc"]
     if os.geteuid() == 0:
@@ -29,14 +29,14 @@ def bubblewrap_command(program: str, argv: Sequence[str], folder: Path, bounds: 
             options += ["--ro-bind-try", f"/proc/{name}", f"/proc/{name}"]
     for place in _EMPTY_FOLDERS:
         options += ["--tmpfs", place]
-    for link in bounds.links:
+    for link in policy.links:
         options += ["--symlink", str(link.readlink()), str(link)]
-    copies = dict(bounds.copies)
-    places = {*bounds.readable, *bounds.hidden, *bounds.writable, *copies}
+    copies = dict(policy.copies)
+    places = {*policy.readable, *policy.hidden, *policy.writable, *copies}
     for place in sorted(places, key=lambda each: len(each.parts)):
-        if place in bounds.writable:
-            options += _writable_mounts(bounds, place)
-        elif place in bounds.hidden:
+        if place in policy.writable:
+            options += _writable_mounts(policy, place)
+        elif place in policy.hidden:
             options += _hidden_mount(place)
         else:
             options += ["--ro-bind", str(copies.get(place, place)), str(place)]
@@ -46,29 +46,29 @@ def bubblewrap_command(program: str, argv: Sequence[str], folder: Path, bounds: 
     # A namespace keeps no socket away that has a path. Of the internet it has its own 127.0.0.1, which nobody else
     # reaches, and there the proxy to the hosts that are granted.
     # A rule for a folder is one for the workspace in it.
-    held = bounds.writable[0].parents if bounds.is_read_only else ()
+    held = policy.writable[0].parents if policy.is_read_only else ()
     own = (each for each in ("/dev", "/proc", *_EMPTY_FOLDERS) if Path(each) not in held)
-    started = namespace_command(argv, bounds, tuple(own))
+    started = namespace_command(argv, policy, tuple(own))
     return [program, *options, "--chdir", str(folder), "--", *started]
 
 
-def _writable_mounts(bounds: SandboxPolicy, writable: Path) -> list[str]:
+def _writable_mounts(policy: SandboxPolicy, writable: Path) -> list[str]:
     # Where nothing in it may be written it is seen all the same: it may lie where all else is closed.
-    inside = bounds.writable_in(writable)
+    inside = policy.writable_in(writable)
     if inside == (writable,):
-        return ["--bind", str(writable), str(writable), *_protected_mounts(bounds, writable)]
+        return ["--bind", str(writable), str(writable), *_protected_mounts(policy, writable)]
     options = ["--ro-bind", str(writable), str(writable)]
     for each in inside:
-        options += ["--bind-try", str(each), str(each), *_protected_mounts(bounds, each)]
+        options += ["--bind-try", str(each), str(each), *_protected_mounts(policy, each)]
     return options
 
 
-def _protected_mounts(bounds: SandboxPolicy, writable: Path) -> list[str]:
+def _protected_mounts(policy: SandboxPolicy, writable: Path) -> list[str]:
     """A place of its own among the mounts cannot be renamed, nor be replaced by something else (rename(2), EBUSY)."""
     options: list[str] = []
-    for each in bounds.pinned:
+    for each in policy.pinned:
         options += ["--bind", str(each), str(each)] if writable in each.parents else []
-    for each in bounds.read_only:
+    for each in policy.read_only:
         if writable not in (each, *each.parents):
             continue
         there = ["--ro-bind", str(each), str(each)]

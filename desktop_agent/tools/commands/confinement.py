@@ -104,8 +104,8 @@ def _is_ordinary_user() -> bool:
     return sys.platform != "win32" and os.geteuid() != 0
 
 
-def _landlock_argv(argv: Sequence[str], _folder: Path, bounds: SandboxPolicy) -> list[str]:
-    return landlock.landlock_command(argv, bounds)
+def _landlock_argv(argv: Sequence[str], _folder: Path, policy: SandboxPolicy) -> list[str]:
+    return landlock.landlock_command(argv, policy)
 
 
 def no_sandbox(why: str) -> Sandbox:
@@ -115,13 +115,13 @@ def no_sandbox(why: str) -> Sandbox:
     return Sandbox("", _supervised_argv, why, extra_processes=1, is_supervised=True)
 
 
-def _supervised_argv(argv: Sequence[str], _folder: Path, bounds: SandboxPolicy) -> list[str]:
-    return landlock.supervised_command(argv, left_running_file(bounds))
+def _supervised_argv(argv: Sequence[str], _folder: Path, policy: SandboxPolicy) -> list[str]:
+    return landlock.supervised_command(argv, left_running_file(policy))
 
 
-def left_running_file(bounds: SandboxPolicy) -> Path:
+def left_running_file(policy: SandboxPolicy) -> Path:
     """The file in which stands how many processes a command without bounds had left running."""
-    return bounds.writable[-1] / ".left-running"
+    return policy.writable[-1] / ".left-running"
 
 
 @lru_cache(maxsize=1)
@@ -130,25 +130,25 @@ def available_sandbox() -> Sandbox:
     if sys.platform != "linux":
         return no_sandbox("This system offers nothing to confine it with.")
     program = bubblewrap.find_bubblewrap()
-    ways = [
+    candidates = [
         *([bubblewrap_sandbox(program)] if program else []),
         *([landlock_sandbox()] if landlock.is_landlock_supported() else []),
     ]
-    for way in ways:
-        if is_working(way):
-            return way
+    for sandbox in candidates:
+        if is_working(sandbox):
+            return sandbox
     if program:
         return no_sandbox("This system does not let bubblewrap work, and has no Landlock of version 4 or later.")
     return no_sandbox("Install bubblewrap to confine commands.")
 
 
-def is_working(way: Sandbox) -> bool:
+def is_working(sandbox: Sandbox) -> bool:
     """Whether a program that does nothing comes to its end in there, and one that writes outside fails."""
     with tempfile.TemporaryDirectory(prefix="desktop-agent-") as name, tempfile.TemporaryDirectory() as outside:
         inside = Path(name).resolve()
-        bounds = build_policy(inside, inside, (), network=False)
+        policy = build_policy(inside, inside, (), network=False)
         line = '! ( : >"$1/out" ) 2>/dev/null && : >in'
-        argv = way.command(("/bin/sh", "-c", line, "sh", outside), inside, bounds)
+        argv = sandbox.command(("/bin/sh", "-c", line, "sh", outside), inside, policy)
         try:
             ended = subprocess.run(  # noqa: S603 - words of our own
                 argv, cwd=name, env={"PATH": "/usr/bin:/bin"}, capture_output=True, timeout=_TRIAL_SECONDS, check=False

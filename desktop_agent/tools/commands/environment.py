@@ -49,7 +49,7 @@ _FIXED_VARIABLES = {
 
 
 def command_environment(
-    own: Mapping[str, str], temporary: Path, *, network: bool, only_reads: bool = False
+    own: Mapping[str, str], temporary: Path, *, network: bool, is_read_only: bool = False
 ) -> dict[str, str]:
     """The variables of a command, out of this program's `own`; it puts temporary files and caches in `temporary`.
 
@@ -65,7 +65,7 @@ def command_environment(
         passed |= _WITHOUT_NETWORK
     passed.setdefault("PATH", os.defpath)
     found = passed | _FIXED_VARIABLES | _shared_caches(own) | _temporary_folders(temporary)
-    return found | _read_only_caches(temporary) if only_reads else found
+    return found | _read_only_caches(temporary) if is_read_only else found
 
 
 def proxy_environment(hosts: Collection[str]) -> dict[str, str]:

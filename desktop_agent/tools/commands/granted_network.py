@@ -66,10 +66,10 @@ class CommandNetwork:
     async def _listener(self) -> socket.socket | None:
         """What the launcher sends; None where it ends without."""
         self._here.settimeout(0)
-        came = asyncio.Event()
-        self._loop.add_reader(self._here, came.set)
+        is_readable = asyncio.Event()
+        self._loop.add_reader(self._here, is_readable.set)
         try:
-            await came.wait()
+            await is_readable.wait()
         finally:
             self._loop.remove_reader(self._here)
         _, descriptors, _, _ = socket.recv_fds(self._here, 1, 1)
@@ -86,10 +86,10 @@ async def open_command_network(
         return
     made: list[CommandNetwork] = []
     try:
-        await run_in_thread(lambda _sign: made.append(CommandNetwork(_build_proxy(hosts, private_hosts(), resolve))))
+        await run_in_thread(lambda _token: made.append(CommandNetwork(_build_proxy(hosts, private_hosts(), resolve))))
         yield made[0]
     finally:
-        await run_in_thread(lambda _sign: _close_all(made))
+        await run_in_thread(lambda _token: _close_all(made))
 
 
 def _build_proxy(hosts: Sequence[str], private: frozenset[str], resolve: "Resolver | None") -> "HostProxy":

@@ -23,26 +23,26 @@ def is_landlock_supported() -> bool:
     return sys.platform == "linux" and platform.machine() in _MACHINES
 
 
-def namespace_command(argv: Sequence[str], bounds: SandboxPolicy, places: Sequence[str]) -> list[str]:
+def namespace_command(argv: Sequence[str], policy: SandboxPolicy, places: Sequence[str]) -> list[str]:
     """The words that start a program where namespaces hold the files already.
 
     It may use the sockets of the internet and none of a service, and writes only in the writable folders and these
     `places`: no read-only mount keeps anybody from writing into a pipe. Where the bounds have a `channel`, a socket
     that is passed on under that number, over it comes one that listens where the program's proxy is.
     """
-    listener = {} if bounds.channel is None else {"listener": bounds.channel}
-    writes = [*map(str, bounds.writable[-1:] if bounds.is_read_only else bounds.writable), *places]
-    limits = {**_LIMITS, **(_NAMESPACE_LIMITS if counts_per_namespace() else {})} if bounds.is_read_only else {}
-    wanted = {"network": True, "writes": writes, "limits": limits, **listener}
-    return child_command(PART, _MODULE, json.dumps(wanted), *argv)
+    listener = {} if policy.channel is None else {"listener": policy.channel}
+    writes = [*map(str, policy.writable[-1:] if policy.is_read_only else policy.writable), *places]
+    limits = {**_LIMITS, **(_NAMESPACE_LIMITS if counts_per_namespace() else {})} if policy.is_read_only else {}
+    spec = {"network": True, "writes": writes, "limits": limits, **listener}
+    return child_command(PART, _MODULE, json.dumps(spec), *argv)
 
 
-def supervised_command(argv: Sequence[str], count_in: Path) -> list[str]:
+def supervised_command(argv: Sequence[str], count_file: Path) -> list[str]:
     """The words that start a program in no bounds, with a process around it that ends what it leaves running.
 
     How many these were will be in a file of that name, if any.
     """
-    return child_command(PART, _MODULE, json.dumps({"count_in": str(count_in)}), *argv)
+    return child_command(PART, _MODULE, json.dumps({"count_in": str(count_file)}), *argv)
 
 
 def supervised_command_from_socket(descriptor: int) -> list[str]:
@@ -53,14 +53,14 @@ def supervised_command_from_socket(descriptor: int) -> list[str]:
     return child_command(PART, _MODULE, json.dumps({"channel": descriptor}))
 
 
-def landlock_command(argv: Sequence[str], bounds: SandboxPolicy) -> list[str]:
+def landlock_command(argv: Sequence[str], policy: SandboxPolicy) -> list[str]:
     """The words that start a program in the current folder, within the bounds."""
-    wanted = {
-        "writable": [str(each) for folder in bounds.writable for each in bounds.writable_in(folder)],
-        "readable": [str(each) for each in (*bounds.readable, *bounds.writable)],
-        "hidden": [str(each) for each in bounds.hidden],
-        "network": bounds.network,
+    spec = {
+        "writable": [str(each) for folder in policy.writable for each in policy.writable_in(folder)],
+        "readable": [str(each) for each in (*policy.readable, *policy.writable)],
+        "hidden": [str(each) for each in policy.hidden],
+        "network": policy.network,
         # Without a namespace, processes that the person runs otherwise would count too.
-        "limits": _LIMITS if bounds.is_read_only else {},
+        "limits": _LIMITS if policy.is_read_only else {},
     }
-    return child_command(PART, _MODULE, json.dumps(wanted), *argv)
+    return child_command(PART, _MODULE, json.dumps(spec), *argv)

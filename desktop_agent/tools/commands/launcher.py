@@ -60,18 +60,18 @@ def main() -> int:
     """
     words = sys.argv[3:]
     try:
-        wanted = json.loads(words[0])
-        if "channel" in wanted:
-            start_from_socket(ctypes.CDLL(None, use_errno=True), wanted["channel"])
-        if "writable" in wanted or "count_in" in wanted:
-            fork_supervisor(ctypes.CDLL(None, use_errno=True), wanted.get("count_in"))
-        if "count_in" not in wanted:
-            _confine(wanted)
+        spec = json.loads(words[0])
+        if "channel" in spec:
+            start_from_socket(ctypes.CDLL(None, use_errno=True), spec["channel"])
+        if "writable" in spec or "count_in" in spec:
+            fork_supervisor(ctypes.CDLL(None, use_errno=True), spec.get("count_in"))
+        if "count_in" not in spec:
+            _confine(spec)
     except (OSError, ValueError, LookupError, TypeError) as error:
         sys.stderr.write(f"The command could not be confined and was not started ({error}).\n")
         return NOT_CONFINED
     restore_signals()
-    if wanted.get("limits"):
+    if spec.get("limits"):
         # So that a program says of a file that it gets too large, and does not just end.
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
@@ -81,20 +81,20 @@ def main() -> int:
         return _CANNOT_RUN
 
 
-def _confine(wanted: dict[str, Any]) -> None:
+def _confine(spec: dict[str, Any]) -> None:
     """Without `writable` namespaces hold the files, and only system calls are closed. Raises OSError, LookupError."""
-    if "listener" in wanted:
-        _send_listener(wanted["listener"])
-    libc, internet = ctypes.CDLL(None, use_errno=True), bool(wanted["network"])
+    if "listener" in spec:
+        _send_listener(spec["listener"])
+    libc, internet = ctypes.CDLL(None, use_errno=True), bool(spec["network"])
     no_new_privileges(libc)
     _drop_capabilities(libc)
-    if "writable" in wanted:
-        places = (tuple(map(Path, wanted[name])) for name in ("writable", "readable", "hidden"))
+    if "writable" in spec:
+        places = (tuple(map(Path, spec[name])) for name in ("writable", "readable", "hidden"))
         _restrict_files(libc, *places, network=internet)
     else:
-        _restrict_writes(libc, wanted["writes"])
-    limit_process(for_good=True, **wanted["limits"])
-    install_command_filter(libc, internet=internet, in_namespaces="writable" not in wanted)
+        _restrict_writes(libc, spec["writes"])
+    limit_process(for_good=True, **spec["limits"])
+    install_command_filter(libc, internet=internet, in_namespaces="writable" not in spec)
 
 
 class _Header(ctypes.Structure):

@@ -32,7 +32,7 @@ _CHANGES_UNKNOWN = "Which files of the workspace it changed could not be looked 
 
 @dataclass(frozen=True, slots=True)
 class PreparedCommand:
-    """How one line runs, and in what. `before` is the workspace as it was, `bounds` hold if there is a `way`.
+    """How one line runs, and in what. `before` is the workspace as it was, `policy` hold if there is a `sandbox`.
 
     `network` leads to the hosts that are granted, where the command is alone in its own.
     """
@@ -50,8 +50,8 @@ def prepare_command(
     argv: Sequence[str],
     folder: Path,
     environment: dict[str, str],
-    bounds: SandboxPolicy,
-    way: Sandbox,
+    policy: SandboxPolicy,
+    sandbox: Sandbox,
     network: CommandNetwork | None = None,
     *,
     is_checkout: bool = False,
@@ -60,8 +60,8 @@ def prepare_command(
 
     The line is the last word of `argv`. One that `is_checkout` may write every startup file of the workspace.
     """
-    workspace, temporary = bounds.writable[0], bounds.writable[-1]
-    before = survey_before(workspace, temporary.stat().st_ctime_ns, with_programs=bool(way.name))
+    workspace, temporary = policy.writable[0], policy.writable[-1]
+    before = survey_before(workspace, temporary.stat().st_ctime_ns, with_programs=bool(sandbox.name))
     if (of_git := before.protected) is not None:
         runs_in = folder.relative_to(workspace).as_posix()
         kept = (
@@ -70,36 +70,36 @@ def prepare_command(
             else protected_startup_files(argv[-1], runs_in, workspace, before.survey)
         )
         pinned = tuple(dict.fromkeys((*of_git.pinned, *kept.pinned)))
-        bounds = replace(bounds, read_only=(*of_git.files, *of_git.folders, *kept.read_only), pinned=pinned)
+        policy = replace(policy, read_only=(*of_git.files, *of_git.folders, *kept.read_only), pinned=pinned)
     if network is not None:
-        bounds = replace(bounds, channel=network.channel)
-    return PreparedCommand(way.command(argv, folder, bounds), folder, environment, way, before, bounds, network)
+        policy = replace(policy, channel=network.channel)
+    return PreparedCommand(sandbox.command(argv, folder, policy), folder, environment, sandbox, before, policy, network)
 
 
-async def run_line(setting: PreparedCommand, seconds: int, call: RunningCall) -> str:
+async def run_line(prepared: PreparedCommand, seconds: int, call: RunningCall) -> str:
     """What it wrote and how it ended. Raises ToolFailed for one that takes longer than `seconds`."""
-    heard: list[str] = []
+    received: list[str] = []
     ended_with_it: list[int] = []
 
-    def hear(text: str) -> None:
-        heard.append(text)
+    def on_output(text: str) -> None:
+        received.append(text)
         call.progress(text)
 
     call.so_far(_CHANGES_UNKNOWN)
     try:
         async with asyncio.timeout(seconds):
             ended = await run_process(
-                setting.argv,
-                cwd=setting.folder,
-                env=setting.environment,
-                on_output=hear,
+                prepared.argv,
+                cwd=prepared.folder,
+                env=prepared.environment,
+                on_output=on_output,
                 output_limit=_MAX_READ,
-                ending=Termination(is_supervised=setting.sandbox.is_supervised, on_ended=ended_with_it.append),
-                pass_fds=() if setting.network is None else (setting.network.channel,),
+                ending=Termination(is_supervised=prepared.sandbox.is_supervised, on_ended=ended_with_it.append),
+                pass_fds=() if prepared.network is None else (prepared.network.channel,),
             )
     except TimeoutError:
-        output = shorten_output(strip_terminal_sequences("".join(heard)))
-        done = (await _describe_effects(setting, ended_with_it, call), *await _explain(setting, output))
+        output = shorten_output(strip_terminal_sequences("".join(received)))
+        done = (await _describe_effects(prepared, ended_with_it, call), *await _explain(prepared, output))
         values = {"seconds": f"{seconds}", "output": output or "[nothing]", "done": " ".join(filter(None, done))}
         raise ToolFailed(
             Sentence(
@@ -108,53 +108,55 @@ async def run_line(setting: PreparedCommand, seconds: int, call: RunningCall) ->
                 values,
             ),
             _TIMEOUT_ADVICE
-            if setting.policy.is_read_only
+            if prepared.policy.is_read_only
             else "Give it more time with timeout_seconds, or let it do less at once.",
         ) from None
     except asyncio.CancelledError:
-        call.so_far(f"{_describe_ended(setting, ended_with_it)}{_CHANGES_UNKNOWN}")
-        call.so_far(await _describe_effects(setting, ended_with_it, call))
+        call.so_far(f"{_describe_ended(prepared, ended_with_it)}{_CHANGES_UNKNOWN}")
+        call.so_far(await _describe_effects(prepared, ended_with_it, call))
         raise
-    after = await _recheck_workspace(setting, call, files=setting.before.is_small)
+    after = await _recheck_workspace(prepared, call, files=prepared.before.is_small)
     output = shorten_output(strip_terminal_sequences(ended.output))
     # What looks shows what others wrote: their words say nothing of it where it went well.
-    why = () if setting.policy.is_read_only and ended.exit_code == 0 else await _explain(setting, output)
+    why = () if prepared.policy.is_read_only and ended.exit_code == 0 else await _explain(prepared, output)
     notes = (after.warning, *why)
-    return _format_result(ended, output, await _count_left_running(setting, ended), notes)
+    return _format_result(ended, output, await _count_left_running(prepared, ended), notes)
 
 
-async def _count_left_running(setting: PreparedCommand, ended: ProcessResult) -> int:
+async def _count_left_running(prepared: PreparedCommand, ended: ProcessResult) -> int:
     """How many processes it had left running, where that is known."""
-    if setting.sandbox.ends_descendants:
+    if prepared.sandbox.ends_descendants:
         return 0
-    return ended.left_running + await run_in_thread(lambda _sign: read_left_running(left_running_file(setting.policy)))
-
-
-async def _explain(setting: PreparedCommand, output: str) -> tuple[str, ...]:
-    """What the confinement has to do with what was written, and which hosts could not be reached."""
-    bounds, way = setting.policy, setting.sandbox.name
-    workspace, network, only_reads = str(bounds.writable[0]), bounds.network, bounds.is_read_only
-    why = await run_in_thread(
-        lambda _sign: explain_refusals(output, way, workspace, network=network, only_reads=only_reads)
+    return ended.left_running + await run_in_thread(
+        lambda _token: read_left_running(left_running_file(prepared.policy))
     )
-    return (why, *(setting.network.notes if setting.network is not None else ()))
 
 
-async def _describe_effects(setting: PreparedCommand, ended: list[int], call: RunningCall) -> str:
+async def _explain(prepared: PreparedCommand, output: str) -> tuple[str, ...]:
+    """What the confinement has to do with what was written, and which hosts could not be reached."""
+    policy, sandbox = prepared.policy, prepared.sandbox.name
+    workspace, network, is_read_only = str(policy.writable[0]), policy.network, policy.is_read_only
+    why = await run_in_thread(
+        lambda _token: explain_refusals(output, sandbox, workspace, network=network, is_read_only=is_read_only)
+    )
+    return (why, *(prepared.network.notes if prepared.network is not None else ()))
+
+
+async def _describe_effects(prepared: PreparedCommand, ended: list[int], call: RunningCall) -> str:
     """What it had done when it was broken off."""
-    after = await _recheck_workspace(setting, call, files=True)
-    return " ".join(each for each in (_describe_ended(setting, ended) + str(after.changes), after.warning) if each)
+    after = await _recheck_workspace(prepared, call, files=True)
+    return " ".join(each for each in (_describe_ended(prepared, ended) + str(after.changes), after.warning) if each)
 
 
-async def _recheck_workspace(setting: PreparedCommand, call: RunningCall, *, files: bool) -> SideEffects:
-    after = await run_in_thread(lambda sign: setting.before.compare(sign.raise_if_cancelled, files=files))
+async def _recheck_workspace(prepared: PreparedCommand, call: RunningCall, *, files: bool) -> SideEffects:
+    after = await run_in_thread(lambda token: prepared.before.compare(token.raise_if_cancelled, files=files))
     if after.changes is not None:
         call.changed(after.changes.saved)
     return after
 
 
-def _describe_ended(setting: PreparedCommand, ended: list[int]) -> str:
-    count = sum(ended) - setting.sandbox.extra_processes
+def _describe_ended(prepared: PreparedCommand, ended: list[int]) -> str:
+    count = sum(ended) - prepared.sandbox.extra_processes
     return f"{count:,} {'process was' if count == 1 else 'processes were'} ended. " if count > 0 else ""
 
 

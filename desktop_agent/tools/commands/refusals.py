@@ -141,22 +141,22 @@ _LIMITS_HINT = (
 _PROCESS_LIMIT_HINT = ", nor has it more than 1,024 processes"
 
 
-def explain_refusals(output: str, way: str, workspace: str, *, network: bool, only_reads: bool = False) -> str:
-    """Sentences for the model, empty where nothing in the output tells. `way` is the name of the confinement."""
+def explain_refusals(output: str, sandbox: str, workspace: str, *, network: bool, is_read_only: bool = False) -> str:
+    """Sentences for the model, empty where nothing in the output tells. `sandbox` is the name of the confinement."""
     # It may lie among temporary files.
     text = "\n" + output.replace(workspace, "")
     lowered = text.lower()
-    if only_reads and way and any(sign in lowered for sign in _LIMIT_SIGNS):
+    if is_read_only and sandbox and any(sign in lowered for sign in _LIMIT_SIGNS):
         return _LIMITS_HINT.format(
-            processes=_PROCESS_LIMIT_HINT if way in _BUBBLEWRAP and counts_per_namespace() else ""
+            processes=_PROCESS_LIMIT_HINT if sandbox in _BUBBLEWRAP and counts_per_namespace() else ""
         )
-    if only_reads and way and ("read-only file system" in lowered or "EROFS" in text):
+    if is_read_only and sandbox and ("read-only file system" in lowered or "EROFS" in text):
         return _READ_ONLY_HINT
-    held = only_reads and way and "permission denied" in lowered
+    held = is_read_only and sandbox and "permission denied" in lowered
     said = (
         each.hint
         for each in _REFUSAL_HINTS
-        if way in each.sandboxes
+        if sandbox in each.sandboxes
         and network in each.networks
         and any(
             _appears_in(sign, text if isinstance(sign, str) and sign.isupper() else lowered) for sign in each.patterns

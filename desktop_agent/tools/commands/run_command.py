@@ -102,7 +102,7 @@ def run_command(
         effects=frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE, Effect.NETWORK}),
         preview=commands.preview,
         subjects=commands.subjects,
-        brings=lambda wanted: _untrusted_source(wanted) if wanted.hosts else None,
+        brings=lambda params: _untrusted_source(params) if params.hosts else None,
         timeout=MAX_SECONDS + _OVERHEAD_SECONDS,
         scope=str(workspace.folder),
     )
@@ -119,73 +119,73 @@ class _CommandTool:
     resolve: "Resolver | None"
     is_checkout: Callable[[str, str], bool]
 
-    async def run(self, wanted: RunCommandInput, call: RunningCall) -> tuple[Text, ...]:
+    async def run(self, params: RunCommandInput, call: RunningCall) -> tuple[Text, ...]:
         call.so_far(_NOT_STARTED)
         made: list[Path] = []
         try:
-            await run_in_thread(lambda _sign: made.extend(_make_temporary_folder() for _ in range(2)))
-            way = await run_in_thread(lambda _sign: self.find_sandbox())
-            if call.is_read_only and not way.is_enforced:
+            await run_in_thread(lambda _token: made.extend(_make_temporary_folder() for _ in range(2)))
+            sandbox = await run_in_thread(lambda _token: self.find_sandbox())
+            if call.is_read_only and not sandbox.is_enforced:
                 raise ToolFailed(_NO_SANDBOX)
-            hosts = wanted.hosts if way.has_own_network else ()
+            hosts = params.hosts if sandbox.has_own_network else ()
             async with open_command_network(hosts, self.private_hosts, self.resolve) as network:
-                only_reads = call.is_read_only
-                seconds = min(wanted.timeout_seconds, _UNASKED_SECONDS) if only_reads else wanted.timeout_seconds
-                setting = await run_in_thread(
-                    lambda _sign: self._prepare(wanted, made, way, network, only_reads=only_reads)
+                is_read_only = call.is_read_only
+                seconds = min(params.timeout_seconds, _UNASKED_SECONDS) if is_read_only else params.timeout_seconds
+                prepared = await run_in_thread(
+                    lambda _token: self._prepare(params, made, sandbox, network, is_read_only=is_read_only)
                 )
-                return (Text(text=await run_line(setting, seconds, call)),)
+                return (Text(text=await run_line(prepared, seconds, call)),)
         finally:
-            await run_in_thread(lambda _sign: _remove_folders(made))
+            await run_in_thread(lambda _token: _remove_folders(made))
 
-    async def preview(self, wanted: RunCommandInput) -> Preview:
-        return await run_in_thread(lambda _sign: self._build_preview(wanted))
+    async def preview(self, params: RunCommandInput) -> Preview:
+        return await run_in_thread(lambda _token: self._build_preview(params))
 
-    async def subjects(self, wanted: RunCommandInput) -> tuple[Subject, ...]:
+    async def subjects(self, params: RunCommandInput) -> tuple[Subject, ...]:
         # A rule that allows a command without hosts must not allow it with.
-        folder = await relative_path(self.workspace, wanted.folder)
+        folder = await relative_path(self.workspace, params.folder)
         # The first time it is tried, which takes a moment.
-        way = await run_in_thread(lambda _sign: self.find_sandbox())
-        if not wanted.hosts:
-            return (CommandSubject(wanted.command, folder, is_sandboxed=way.is_enforced),)
+        sandbox = await run_in_thread(lambda _token: self.find_sandbox())
+        if not params.hosts:
+            return (CommandSubject(params.command, folder, is_sandboxed=sandbox.is_enforced),)
         # To rules a host is the same at every port.
-        named = tuple(dict.fromkeys(parse_granted_host(each).host for each in wanted.hosts))
-        hosts = named if way.has_own_network else (*named, ANY_HOST)
-        return (CommandSubject(wanted.command, folder), *map(HostSubject, hosts))
+        named = tuple(dict.fromkeys(parse_granted_host(each).host for each in params.hosts))
+        hosts = named if sandbox.has_own_network else (*named, ANY_HOST)
+        return (CommandSubject(params.command, folder), *map(HostSubject, hosts))
 
     def _prepare(
         self,
-        wanted: RunCommandInput,
+        params: RunCommandInput,
         made: list[Path],
-        way: Sandbox,
+        sandbox: Sandbox,
         network: CommandNetwork | None,
         *,
-        only_reads: bool,
+        is_read_only: bool,
     ) -> PreparedCommand:
-        folder, has_network, (temporary, copies) = _folder(self.workspace, wanted.folder), bool(wanted.hosts), made
-        copies = copies if way.name else None
-        bounds = build_policy(self.workspace.folder, temporary, self.own_folders, network=has_network, copies=copies)
-        bounds = replace(bounds, is_read_only=only_reads)
-        environment = command_environment(os.environ, temporary, network=has_network, only_reads=only_reads)
-        environment |= dict(bounds.variables)
+        folder, has_network, (temporary, copies) = _folder(self.workspace, params.folder), bool(params.hosts), made
+        copies = copies if sandbox.name else None
+        policy = build_policy(self.workspace.folder, temporary, self.own_folders, network=has_network, copies=copies)
+        policy = replace(policy, is_read_only=is_read_only)
+        environment = command_environment(os.environ, temporary, network=has_network, is_read_only=is_read_only)
+        environment |= dict(policy.variables)
         if network is not None:
-            environment |= proxy_environment(wanted.hosts)
-        is_checkout = self.is_checkout(wanted.command, str(self.workspace.folder))
-        argv = (_shell(), "-c", wanted.command)
-        return prepare_command(argv, folder, environment, bounds, way, network, is_checkout=is_checkout)
+            environment |= proxy_environment(params.hosts)
+        is_checkout = self.is_checkout(params.command, str(self.workspace.folder))
+        argv = (_shell(), "-c", params.command)
+        return prepare_command(argv, folder, environment, policy, sandbox, network, is_checkout=is_checkout)
 
-    def _build_preview(self, wanted: RunCommandInput) -> Preview:
-        folder, way = _folder(self.workspace, wanted.folder), self.find_sandbox()
-        title = _title(self.workspace, way, wanted.hosts)
+    def _build_preview(self, params: RunCommandInput) -> Preview:
+        folder, sandbox = _folder(self.workspace, params.folder), self.find_sandbox()
+        title = _title(self.workspace, sandbox, params.hosts)
         return CommandPreview(
-            wanted.command, str(folder), title, hosts=tuple(wanted.hosts), only_hosts=way.has_own_network
+            params.command, str(folder), title, hosts=tuple(params.hosts), only_hosts=sandbox.has_own_network
         )
 
 
-def _untrusted_source(wanted: RunCommandInput) -> UntrustedSource:
+def _untrusted_source(params: RunCommandInput) -> UntrustedSource:
     # Who trusts what one line brought has not seen what another brings.
-    line = "\n".join((wanted.folder, wanted.command, *wanted.hosts)).encode("utf-8", "replace")
-    named = ", ".join((*wanted.hosts[:_MAX_NAMED_HOSTS], *(["…"] if len(wanted.hosts) > _MAX_NAMED_HOSTS else ())))
+    line = "\n".join((params.folder, params.command, *params.hosts)).encode("utf-8", "replace")
+    named = ", ".join((*params.hosts[:_MAX_NAMED_HOSTS], *(["…"] if len(params.hosts) > _MAX_NAMED_HOSTS else ())))
     return UntrustedSource("web", f"a command that may reach {named}", hashlib.sha256(line).hexdigest())
 
 
@@ -197,10 +197,12 @@ def _folder(workspace: Workspace, path: str) -> Path:
     return folder
 
 
-def _title(workspace: Workspace, way: Sandbox, hosts: Sequence[str]) -> str:
-    said = way.title(hosts, around_home=contains_home(workspace.folder))
+def _title(workspace: Workspace, sandbox: Sandbox, hosts: Sequence[str]) -> str:
+    said = sandbox.title(hosts, around_home=contains_home(workspace.folder))
     return (
-        f"{said} {INCOMPLETE_PROTECTION}" if way.name and repository_memory(workspace.folder.resolve()).is_cut else said
+        f"{said} {INCOMPLETE_PROTECTION}"
+        if sandbox.name and repository_memory(workspace.folder.resolve()).is_cut
+        else said
     )
 
 

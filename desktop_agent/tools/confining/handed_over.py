@@ -25,9 +25,9 @@ def start_from_socket(libc: ctypes.CDLL, descriptor: int) -> NoReturn:
     channel = socket.socket(fileno=descriptor)
     # Closed by what is started: whoever waits at the other end sees the end of it.
     channel.set_inheritable(False)
-    wanted = json.loads(_receive_all(channel))
-    argv, environment = [str(each) for each in wanted["argv"]], dict[str, str](wanted["environment"])
-    fork_supervisor(libc, let_go=lambda: _release(channel))
+    spec = json.loads(_receive_all(channel))
+    argv, environment = [str(each) for each in spec["argv"]], dict[str, str](spec["environment"])
+    fork_supervisor(libc, release=lambda: _release(channel))
     restore_signals()
     try:
         os.execvpe(argv[0], argv, environment)  # noqa: S606 - that is what it is for
@@ -43,10 +43,10 @@ def restore_signals() -> None:
 
 
 def _receive_all(channel: socket.socket) -> bytes:
-    said = bytearray()
+    received = bytearray()
     while piece := channel.recv(_PIECE):
-        said += piece
-    return bytes(said)
+        received += piece
+    return bytes(received)
 
 
 def _release(channel: socket.socket) -> None:

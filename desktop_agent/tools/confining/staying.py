@@ -22,7 +22,9 @@ _KILL_SECONDS = 5.0
 _POLL_SECONDS = 0.005
 
 
-def fork_supervisor(libc: ctypes.CDLL, count_in: str | None = None, let_go: Callable[[], None] = lambda: None) -> None:
+def fork_supervisor(
+    libc: ctypes.CDLL, count_file: str | None = None, release: Callable[[], None] = lambda: None
+) -> None:
     """Fork: comes back in the child, which goes on. The parent never does. Raises OSError.
 
     `left_running_file` is a file that will hold how many processes were left running, if any were. The parent calls
@@ -34,23 +36,23 @@ def fork_supervisor(libc: ctypes.CDLL, count_in: str | None = None, let_go: Call
         signal.signal(each, lambda _number, _frame: None)
     child = os.fork()
     if child:
-        let_go()
-        _exit_like(_wait_for_all(child, count_in))
+        release()
+        _exit_like(_wait_for_all(child, count_file))
     for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(each, signal.SIG_DFL)
     # A signal to all of its group is not for the one that waits.
     os.setpgid(0, 0)
 
 
-def read_left_running(count_in: Path) -> int:
+def read_left_running(count_file: Path) -> int:
     """What the process that stayed has written there."""
     try:
-        return int(count_in.read_bytes()[:20])
+        return int(count_file.read_bytes()[:20])
     except (OSError, ValueError):
         return 0
 
 
-def _wait_for_all(child: int, count_in: str | None) -> int:
+def _wait_for_all(child: int, count_file: str | None) -> int:
     """How the program ended, when all that came of it has too."""
     while True:
         ended, status = os.wait()
@@ -61,8 +63,8 @@ def _wait_for_all(child: int, count_in: str | None) -> int:
     if not _has_children():
         return status
     left = _signal_descendants(signal.SIGTERM)
-    if left and count_in is not None:
-        _write_count(count_in, left)
+    if left and count_file is not None:
+        _write_count(count_file, left)
     _until_gone(_GRACE)
     _until_gone(_KILL_SECONDS, lambda: _signal_descendants(signal.SIGKILL))
     return status

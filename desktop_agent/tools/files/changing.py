@@ -30,18 +30,18 @@ _IN_PROGRESS = "It was changing the file at that very moment; look whether it di
 class FileChange:
     """The one change that a call makes: each step says what holds from there on, should the call be broken off."""
 
-    def __init__(self, call: RunningCall, sign: CancelToken) -> None:
+    def __init__(self, call: RunningCall, token: CancelToken) -> None:
         self._call = call
-        self._sign = sign
+        self._token = token
         call.so_far(_NOT_CHANGED)
 
     def check(self) -> None:
         """Nothing has happened yet. Raises Stopped when nothing should."""
-        self._sign.raise_if_cancelled()
+        self._token.raise_if_cancelled()
 
     def begin(self) -> None:
         """Right before the effect. Raises Stopped when there should be none."""
-        self._sign.raise_if_cancelled()
+        self._token.raise_if_cancelled()
         self._call.so_far(_IN_PROGRESS)
 
     def finish(self, report: str) -> tuple[Text, ...]:
@@ -56,15 +56,15 @@ def file_changing_tool(
     description: str,
     arguments: type[Params],
     work: Callable[[Params, FileChange], tuple[Text, ...]],
-    look: Callable[[Params], Preview],
+    preview_of: Callable[[Params], Preview],
 ) -> Tool[Params]:
-    """A tool that changes the file at `path`. `work` does it and `look` shows it beforehand, both in a thread."""
+    """A tool that changes the file at `path`. `work` does it and `preview_of` shows it beforehand, both in a thread."""
 
-    async def run(wanted: Params, call: RunningCall) -> tuple[Text, ...]:
-        return await run_in_thread(lambda sign: work(wanted, FileChange(call, sign)))
+    async def run(params: Params, call: RunningCall) -> tuple[Text, ...]:
+        return await run_in_thread(lambda token: work(params, FileChange(call, token)))
 
-    async def preview(wanted: Params) -> Preview:
-        return await run_in_thread(lambda _sign: look(wanted))
+    async def preview(params: Params) -> Preview:
+        return await run_in_thread(lambda _token: preview_of(params))
 
     return Tool(
         name=name,
@@ -74,7 +74,7 @@ def file_changing_tool(
         tool_class=ToolClass.MUTATING,
         effects=frozenset({Effect.WRITE}),
         preview=preview,
-        subjects=lambda wanted: path_subjects(workspace, wanted.path),
-        changes=lambda wanted: changed_paths(workspace, wanted.path),
+        subjects=lambda params: path_subjects(workspace, params.path),
+        changes=lambda params: changed_paths(workspace, params.path),
         scope=str(workspace.folder),
     )

@@ -26,9 +26,9 @@ class DeleteFileInput(SingleFileInput):
 def delete_file(workspace: Workspace) -> Tool[DeleteFileInput]:
     """Make the tool for a workspace."""
 
-    def work(wanted: DeleteFileInput, change: FileChange) -> tuple[Text, ...]:
+    def work(params: DeleteFileInput, change: FileChange) -> tuple[Text, ...]:
         change.check()
-        place = workspace.locate(wanted.path)
+        place = workspace.locate(params.path)
         if _is_folder(workspace, place):
             change.begin()
             workspace.remove_folder(place)
@@ -36,8 +36,8 @@ def delete_file(workspace: Workspace) -> Tool[DeleteFileInput]:
         workspace.remove(place, before_removing=change.begin)
         return change.finish(f"Deleted {place}.")
 
-    def look(wanted: DeleteFileInput) -> Preview:
-        place = workspace.locate(wanted.path)
+    def look(params: DeleteFileInput) -> Preview:
+        place = workspace.locate(params.path)
         return _folder_preview(workspace, place) if _is_folder(workspace, place) else _file_preview(workspace, place)
 
     return file_changing_tool(

@@ -33,10 +33,10 @@ class EditFileInput(SingleFileInput):
 def edit_file(workspace: Workspace) -> Tool[EditFileInput]:
     """Make the tool for a workspace."""
 
-    def judged(wanted: EditFileInput) -> tuple[WorkspacePath, TextEdit, FileStamp | None]:
-        place = workspace.locate(wanted.path)
+    def judged(params: EditFileInput) -> tuple[WorkspacePath, TextEdit, FileStamp | None]:
+        place = workspace.locate(params.path)
         stamp = file_stamp(workspace.stat(place)) if place.parts else None
-        return place, _edit(workspace, place, wanted), stamp
+        return place, _edit(workspace, place, params), stamp
 
     def last_look(place: WorkspacePath, stamp: FileStamp | None, change: FileChange) -> None:
         change.check()
@@ -45,19 +45,19 @@ def edit_file(workspace: Workspace) -> Tool[EditFileInput]:
             raise ToolFailed(what, "Read it again.")
         change.begin()
 
-    def work(wanted: EditFileInput, change: FileChange) -> tuple[Text, ...]:
+    def work(params: EditFileInput, change: FileChange) -> tuple[Text, ...]:
         change.check()
-        place, made, stamp = judged(wanted)
+        place, made, stamp = judged(params)
         data, used = encode_text(made.after, made.format)
         workspace.write(place, data, before_replacing=lambda: last_look(place, stamp, change))
         note = "" if used.encoding == made.format.encoding else f" It is {used.title} now."
         return change.finish(f"Edited {place}: {made.description}.{note}")
 
-    def look(wanted: EditFileInput) -> Preview:
-        place, made, _stamp = judged(wanted)
+    def look(params: EditFileInput) -> Preview:
+        place, made, _stamp = judged(params)
         if len(made.before) > _DIFF_LIMIT:
             return TextPreview(
-                f"Edits {place}: {made.description}.\n\nOld:\n{wanted.old_text}\n\nNew:\n{wanted.new_text}"
+                f"Edits {place}: {made.description}.\n\nOld:\n{params.old_text}\n\nNew:\n{params.new_text}"
             )
         return DiffPreview(str(place), normalize_newlines(made.before), normalize_newlines(made.after))
 
@@ -74,10 +74,10 @@ def edit_file(workspace: Workspace) -> Tool[EditFileInput]:
     )
 
 
-def _edit(workspace: Workspace, place: WorkspacePath, wanted: EditFileInput) -> TextEdit:
+def _edit(workspace: Workspace, place: WorkspacePath, params: EditFileInput) -> TextEdit:
     data = workspace.read(place, _FILE_LIMIT)
     try:
         text, format_ = decode_with_newlines(data)
     except NotText:
         raise ToolFailed(Sentence("“{path}” is no text and cannot be edited.", {"path": str(place)})) from None
-    return replace_passage(str(place), text, format_, wanted.old_text, wanted.new_text, replace_all=wanted.replace_all)
+    return replace_passage(str(place), text, format_, params.old_text, params.new_text, replace_all=params.replace_all)

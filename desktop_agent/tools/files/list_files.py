@@ -31,16 +31,16 @@ class ListFilesInput(BaseModel):
 def list_files(workspace: Workspace) -> Tool[ListFilesInput]:
     """Make the tool for a workspace."""
 
-    def work(wanted: ListFilesInput, sign: CancelToken) -> tuple[Text, ...]:
-        place = workspace.locate(wanted.path)
-        depth = MAX_DEPTH if wanted.recursive else 1
-        lines = list(islice(_lines(workspace, place, depth, sign), MAX_ENTRIES + 1))
+    def work(params: ListFilesInput, token: CancelToken) -> tuple[Text, ...]:
+        place = workspace.locate(params.path)
+        depth = MAX_DEPTH if params.recursive else 1
+        lines = list(islice(_lines(workspace, place, depth, token), MAX_ENTRIES + 1))
         if len(lines) > MAX_ENTRIES:
             lines[MAX_ENTRIES:] = [f"[Stopped after {MAX_ENTRIES:,} entries; list a folder inside to see more.]"]
         return (Text(text="\n".join(lines) or "[The folder is empty.]"),)
 
-    async def run(wanted: ListFilesInput, _call: RunningCall) -> tuple[Text, ...]:
-        return await run_in_thread(lambda sign: work(wanted, sign))
+    async def run(params: ListFilesInput, _call: RunningCall) -> tuple[Text, ...]:
+        return await run_in_thread(lambda token: work(params, token))
 
     return Tool(
         name="list_files",
@@ -52,14 +52,14 @@ def list_files(workspace: Workspace) -> Tool[ListFilesInput]:
         run=run,
         tool_class=ToolClass.READ_ONLY,
         effects=frozenset({Effect.READ}),
-        subjects=lambda wanted: path_subjects(workspace, wanted.path),
+        subjects=lambda params: path_subjects(workspace, params.path),
         scope=str(workspace.folder),
     )
 
 
-def _lines(workspace: Workspace, place: WorkspacePath, depth: int, sign: CancelToken) -> Iterator[str]:
+def _lines(workspace: Workspace, place: WorkspacePath, depth: int, token: CancelToken) -> Iterator[str]:
     for entry in workspace.entries(place, _SCAN_LIMIT):
-        sign.raise_if_cancelled()
+        token.raise_if_cancelled()
         here = place.child(entry.name)
         line = _line(here, entry)
         if entry.kind != "folder" or depth <= 1:
@@ -67,16 +67,16 @@ def _lines(workspace: Workspace, place: WorkspacePath, depth: int, sign: CancelT
         elif entry.name.startswith("."):
             yield f"{line}  (hidden, not entered)"
         else:
-            yield from _inside(workspace, here, line, depth - 1, sign)
+            yield from _inside(workspace, here, line, depth - 1, token)
 
 
-def _inside(workspace: Workspace, place: WorkspacePath, line: str, depth: int, sign: CancelToken) -> Iterator[str]:
+def _inside(workspace: Workspace, place: WorkspacePath, line: str, depth: int, token: CancelToken) -> Iterator[str]:
     """A folder and what is in it. One that cannot be opened does not spoil the rest."""
-    listing = _lines(workspace, place, depth, sign)
+    listing = _lines(workspace, place, depth, token)
     try:
         first = next(listing, None)
     except ToolFailed as error:
-        sign.raise_if_cancelled()
+        token.raise_if_cancelled()
         yield f"{line}  ({error})"
         return
     yield line

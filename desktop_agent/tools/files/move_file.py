@@ -28,28 +28,28 @@ class MoveFileInput(BaseModel):
 def move_file(workspace: Workspace) -> Tool[MoveFileInput]:
     """Make the tool for a workspace."""
 
-    def work(wanted: MoveFileInput, change: FileChange) -> tuple[Text, ...]:
+    def work(params: MoveFileInput, change: FileChange) -> tuple[Text, ...]:
         change.check()
-        source, target, old = _check_move(workspace, wanted)
-        workspace.move(source, target, before_moving=change.begin, replace=wanted.replace)
+        source, target, old = _check_move(workspace, params)
+        workspace.move(source, target, before_moving=change.begin, replace=params.replace)
         return change.finish(f"Moved {source} to {target}{', replacing what was there' if old else ''}.")
 
-    def look(wanted: MoveFileInput) -> Preview:
-        source, target, old = _check_move(workspace, wanted)
+    def look(params: MoveFileInput) -> Preview:
+        source, target, old = _check_move(workspace, params)
         lost = f"\n\nThis replaces {target} ({old:,} bytes)." if old is not None else ""
         return TextPreview(f"Moves {source}\nto {target}{lost}")
 
-    async def run(wanted: MoveFileInput, call: RunningCall) -> tuple[Text, ...]:
-        return await run_in_thread(lambda sign: work(wanted, FileChange(call, sign)))
+    async def run(params: MoveFileInput, call: RunningCall) -> tuple[Text, ...]:
+        return await run_in_thread(lambda token: work(params, FileChange(call, token)))
 
-    async def preview(wanted: MoveFileInput) -> Preview:
-        return await run_in_thread(lambda _sign: look(wanted))
+    async def preview(params: MoveFileInput) -> Preview:
+        return await run_in_thread(lambda _token: look(params))
 
-    async def subjects(wanted: MoveFileInput) -> tuple[PathSubject, ...]:
-        return (*await path_subjects(workspace, wanted.source), *await path_subjects(workspace, wanted.target))
+    async def subjects(params: MoveFileInput) -> tuple[PathSubject, ...]:
+        return (*await path_subjects(workspace, params.source), *await path_subjects(workspace, params.target))
 
-    async def changes(wanted: MoveFileInput) -> tuple[str, ...]:
-        return (*await changed_paths(workspace, wanted.source), *await changed_paths(workspace, wanted.target))
+    async def changes(params: MoveFileInput) -> tuple[str, ...]:
+        return (*await changed_paths(workspace, params.source), *await changed_paths(workspace, params.target))
 
     return Tool(
         name="move_file",
@@ -65,9 +65,9 @@ def move_file(workspace: Workspace) -> Tool[MoveFileInput]:
     )
 
 
-def _check_move(workspace: Workspace, wanted: MoveFileInput) -> tuple[WorkspacePath, WorkspacePath, int | None]:
+def _check_move(workspace: Workspace, params: MoveFileInput) -> tuple[WorkspacePath, WorkspacePath, int | None]:
     """From where, to where, and how many bytes are replaced there, None for nothing. Raises ToolFailed."""
-    source, target = workspace.locate(wanted.source), workspace.locate(wanted.target)
+    source, target = workspace.locate(params.source), workspace.locate(params.target)
     if source == target:
         raise ToolFailed(Sentence("“{path}” is there already.", {"path": str(source)}))
     _file_size(workspace, source)
@@ -76,7 +76,7 @@ def _check_move(workspace: Workspace, wanted: MoveFileInput) -> tuple[WorkspaceP
             raise _folder_error(target)
         return source, target, None
     size = _file_size(workspace, target)
-    if not wanted.replace:
+    if not params.replace:
         what = Sentence("There is a “{path}” already.", {"path": str(target)})
         raise ToolFailed(what, "Choose another name, or set replace.")
     return source, target, size

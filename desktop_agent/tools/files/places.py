@@ -24,7 +24,7 @@ async def relative_path(workspace: Workspace, path: str) -> str:
 
 
 async def _locate(workspace: Workspace, path: str) -> WorkspacePath:
-    place = await run_in_thread(lambda _sign: workspace.locate(path))
+    place = await run_in_thread(lambda _token: workspace.locate(path))
     try:
         "/".join((str(workspace.folder), *place.parts)).encode()
     except UnicodeEncodeError:

@@ -29,19 +29,19 @@ class ReadFileInput(BaseModel):
 def read_file(workspace: Workspace) -> Tool[ReadFileInput]:
     """Make the tool for a workspace."""
 
-    def work(wanted: ReadFileInput, sign: CancelToken) -> tuple[Text, ...]:
-        sign.raise_if_cancelled()
-        place = workspace.locate(wanted.path)
+    def work(params: ReadFileInput, token: CancelToken) -> tuple[Text, ...]:
+        token.raise_if_cancelled()
+        place = workspace.locate(params.path)
         data = workspace.read(place, FILE_LIMIT)
         try:
             file = decode_text(data)
         except NotText:
             raise _not_text(str(place), data) from None
-        body, note = _excerpt(file, wanted)
+        body, note = _excerpt(file, params)
         return (Text(text=body), Text(text=note)) if note else (Text(text=body),)
 
-    async def run(wanted: ReadFileInput, _call: RunningCall) -> tuple[Text, ...]:
-        return await run_in_thread(lambda sign: work(wanted, sign))
+    async def run(params: ReadFileInput, _call: RunningCall) -> tuple[Text, ...]:
+        return await run_in_thread(lambda token: work(params, token))
 
     return Tool(
         name="read_file",
@@ -53,7 +53,7 @@ def read_file(workspace: Workspace) -> Tool[ReadFileInput]:
         run=run,
         tool_class=ToolClass.READ_ONLY,
         effects=frozenset({Effect.READ}),
-        subjects=lambda wanted: path_subjects(workspace, wanted.path),
+        subjects=lambda params: path_subjects(workspace, params.path),
         scope=str(workspace.folder),
     )
 
@@ -65,21 +65,21 @@ def _not_text(path: str, data: bytes) -> ToolFailed:
     return ToolFailed(Sentence("“{path}” is {what} of {size} bytes and cannot be read as text.", values))
 
 
-def _excerpt(file: TextFile, wanted: ReadFileInput) -> tuple[str, str]:
+def _excerpt(file: TextFile, params: ReadFileInput) -> tuple[str, str]:
     """The lines that were asked for, as far as they fit, and what the reader must know besides."""
     lines = file.text.split("\n")
     if lines[-1] == "":
         lines.pop()
-    first = wanted.start_line - 1
+    first = params.start_line - 1
     if lines and first >= len(lines):
-        values = {"count": f"{len(lines):,}", "start": f"{wanted.start_line:,}"}
+        values = {"count": f"{len(lines):,}", "start": f"{params.start_line:,}"}
         raise ToolFailed(Sentence("The file has {count} lines; there is no line {start}.", values))
-    last = len(lines) if wanted.max_lines is None else min(len(lines), first + wanted.max_lines)
+    last = len(lines) if params.max_lines is None else min(len(lines), first + params.max_lines)
     taken, cut = _fit_lines(lines[first:last])
     body = "\n".join(taken)
     if first + len(taken) == len(lines) and not cut and file.text.endswith("\n"):
         body += "\n"
-    return body, _note(file, wanted.start_line, len(taken), len(lines), cut=cut)
+    return body, _note(file, params.start_line, len(taken), len(lines), cut=cut)
 
 
 def _fit_lines(lines: list[str]) -> tuple[list[str], bool]:

@@ -27,9 +27,9 @@ class ViewImageInput(BaseModel):
 def view_image(workspace: Workspace) -> Tool[ViewImageInput]:
     """Make the tool for a workspace. What is too large for a model is made to fit when it is sent."""
 
-    def work(wanted: ViewImageInput, sign: CancelToken) -> tuple[ResultPart, ...]:
-        sign.raise_if_cancelled()
-        place = workspace.locate(wanted.path)
+    def work(params: ViewImageInput, token: CancelToken) -> tuple[ResultPart, ...]:
+        token.raise_if_cancelled()
+        place = workspace.locate(params.path)
         data = workspace.read(place, PICTURE_LIMIT)
         media_type, size = detect_media_type(data), read_image_size(data)
         if media_type is None or size is None:
@@ -42,8 +42,8 @@ def view_image(workspace: Workspace) -> Tool[ViewImageInput]:
         told = f"{place}: {size[0]:,} × {size[1]:,} pixels, {media_type}, {len(data):,} bytes."
         return Text(text=told), Image(source=source, name=place.parts[-1])
 
-    async def run(wanted: ViewImageInput, _call: RunningCall) -> tuple[ResultPart, ...]:
-        return await run_in_thread(lambda sign: work(wanted, sign))
+    async def run(params: ViewImageInput, _call: RunningCall) -> tuple[ResultPart, ...]:
+        return await run_in_thread(lambda token: work(params, token))
 
     return Tool(
         name="view_image",
@@ -52,6 +52,6 @@ def view_image(workspace: Workspace) -> Tool[ViewImageInput]:
         run=run,
         tool_class=ToolClass.READ_ONLY,
         effects=frozenset({Effect.READ}),
-        subjects=lambda wanted: path_subjects(workspace, wanted.path),
+        subjects=lambda params: path_subjects(workspace, params.path),
         scope=str(workspace.folder),
     )

@@ -46,17 +46,17 @@ class _ExistingFile:
 def write_file(workspace: Workspace) -> Tool[WriteFileInput]:
     """Make the tool for a workspace."""
 
-    def work(wanted: WriteFileInput, change: FileChange) -> tuple[Text, ...]:
+    def work(params: WriteFileInput, change: FileChange) -> tuple[Text, ...]:
         change.check()
-        place = workspace.locate(wanted.path)
+        place = workspace.locate(params.path)
         old = _read_existing(workspace, place)
-        data, used = encode_text(wanted.content, old.format)
+        data, used = encode_text(params.content, old.format)
         workspace.write(place, data, before_replacing=change.begin)
         return change.finish(_report(place, old, len(data), used))
 
-    def look(wanted: WriteFileInput) -> Preview:
-        place = workspace.locate(wanted.path)
-        return _preview(place, _read_existing(workspace, place), wanted.content)
+    def look(params: WriteFileInput) -> Preview:
+        place = workspace.locate(params.path)
+        return _preview(place, _read_existing(workspace, place), params.content)
 
     return file_changing_tool(
         workspace,

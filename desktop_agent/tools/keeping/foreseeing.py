@@ -41,9 +41,9 @@ class ForecastState:
 class RestorePreview:
     """Takes checkpoints newest first, as they are restored. `courses` has the files that would not stay unnoticed."""
 
-    def __init__(self, workspace: Workspace, sign: CancelToken, consent: ReplaceConsent) -> None:
+    def __init__(self, workspace: Workspace, token: CancelToken, consent: ReplaceConsent) -> None:
         self._workspace = workspace
-        self._sign = sign
+        self._token = token
         self._consent = consent
         self.forecasts: dict[str, ForecastState] = {}
         # Folders that calls had made, and that would be empty.
@@ -64,11 +64,11 @@ class RestorePreview:
         return self.forecasts
 
     def _plan(self, file: SavedFile) -> RestoreStep | None:
-        self._sign.raise_if_cancelled()
+        self._token.raise_if_cancelled()
         course = self.forecasts.get(file.path)
         if course is None:
             try:
-                found = take_snapshot(self._workspace, parse_saved_path(file.path), self._sign)
+                found = take_snapshot(self._workspace, parse_saved_path(file.path), self._token)
             except ToolFailed as error:
                 self.forecasts[file.path] = ForecastState(_MISSING, _MISSING, skipped_because(file.path, error))
                 return None
@@ -121,7 +121,7 @@ class RestorePreview:
         if path in self.forecasts:
             return self.forecasts[path].then == _FOLDER
         with suppress(ToolFailed):
-            return take_snapshot(self._workspace, parse_saved_path(path), self._sign).state == _FOLDER
+            return take_snapshot(self._workspace, parse_saved_path(path), self._token).state == _FOLDER
         return False
 
     def _holds_something(self, path: str) -> bool:

@@ -56,11 +56,11 @@ def file_stamp(found: os.stat_result | None) -> FileStamp | None:
 
 
 def take_snapshot(
-    workspace: Workspace, place: WorkspacePath, sign: CancelToken, *, with_data: bool = False
+    workspace: Workspace, place: WorkspacePath, token: CancelToken, *, with_data: bool = False
 ) -> FileSnapshot:
     """Read what is there, at most SAVED_LIMIT bytes. Raises ToolFailed for what the disk refuses."""
     for _ in range(_ATTEMPTS):
-        sign.raise_if_cancelled()
+        token.raise_if_cancelled()
         try:
             found = workspace.stat(place)
         except OutsideWorkspace:
@@ -72,7 +72,7 @@ def take_snapshot(
         unread = _unreadable_reason(found)
         if unread is not None:
             return FileSnapshot(FileState(unread=unread), stamp)
-        read = _read_file(workspace, place, sign, with_data=with_data)
+        read = _read_file(workspace, place, token, with_data=with_data)
         if file_stamp(workspace.stat(place)) != stamp:
             continue  # written to while it was read
         if read is None:
@@ -116,7 +116,7 @@ def _unreadable_reason(found: os.stat_result) -> UnreadReason | None:
 
 
 def _read_file(
-    workspace: Workspace, place: WorkspacePath, sign: CancelToken, *, with_data: bool
+    workspace: Workspace, place: WorkspacePath, token: CancelToken, *, with_data: bool
 ) -> tuple[str, bytes | None, FileAttributes] | None:
     """Digest, bytes, extras; None where it may not be read, or is not there any more, or grew beyond the limit."""
     hasher = hashlib.sha256()
@@ -128,7 +128,7 @@ def _read_file(
             if with_data:
                 extras = read_attributes(file.fileno())
             while (piece := file.read(_CHUNK)) and size <= MAX_SAVED_BYTES:
-                sign.raise_if_cancelled()
+                token.raise_if_cancelled()
                 size += len(piece)
                 hasher.update(piece)
                 if with_data:

@@ -84,11 +84,11 @@ class RestoreStep:
 
 
 def plan_step(
-    workspace: Workspace, file: SavedFile, sign: CancelToken, consent: ReplaceConsent
+    workspace: Workspace, file: SavedFile, token: CancelToken, consent: ReplaceConsent
 ) -> RestoreStep | SkippedFile | None:
     """What is to be done about a file; None when it is as it was before the call."""
     try:
-        now = take_snapshot(workspace, parse_saved_path(file.path), sign)
+        now = take_snapshot(workspace, parse_saved_path(file.path), token)
     except ToolFailed as error:
         return skipped_because(file.path, error)
     return plan_step_for(file, now, consent)

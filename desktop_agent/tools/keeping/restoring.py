@@ -53,7 +53,7 @@ class CheckpointRestore:
     async def run(self) -> Checkpoint:
         """Do it; the checkpoint as it is to be noted. Raises StorageFailed when nothing was done, or what is `saved`
         could not be noted."""
-        await run_in_thread(lambda _sign: remove_leftovers(self._workspace, self._checkpoint))
+        await run_in_thread(lambda _token: remove_leftovers(self._workspace, self._checkpoint))
         self.saved, steps, refused = await self._saving.save(self._checkpoint, await self._plan_steps())
         for step, error in refused:
             await self._refused(step, error)
@@ -61,7 +61,7 @@ class CheckpointRestore:
         await self._fill([step for step in steps if step not in blocked])
         if self.saved is not None:
             folders = self.saved.new_folders
-            there = await run_in_thread(lambda _sign: existing_folders(self._workspace, folders))
+            there = await run_in_thread(lambda _token: existing_folders(self._workspace, folders))
             done = [step.file.path for step in self.restored_steps]
             self.saved = await self._saving.finish(self.saved, done, self._as_before, there)
         return await run_in_thread(self._updated_checkpoint)
@@ -78,8 +78,8 @@ class CheckpointRestore:
                 self.left_alone.append(found)
         return steps
 
-    def _plan_step(self, file: SavedFile, sign: CancelToken) -> RestoreStep | SkippedFile | None:
-        return plan_step(self._workspace, file, sign, self._consent)
+    def _plan_step(self, file: SavedFile, token: CancelToken) -> RestoreStep | SkippedFile | None:
+        return plan_step(self._workspace, file, token, self._consent)
 
     async def _clear(self, steps: list[RestoreStep]) -> list[RestoreStep]:
         """Take away what was not there, the innermost first; those steps that have nothing more to do."""
@@ -96,7 +96,7 @@ class CheckpointRestore:
                 self.restored_steps.append(step)
         return over
 
-    def _clear_one(self, step: RestoreStep, _sign: CancelToken) -> None:
+    def _clear_one(self, step: RestoreStep, _token: CancelToken) -> None:
         clear_path(self._workspace, step)
 
     def _new_folders(self) -> tuple[str, ...]:
@@ -106,7 +106,7 @@ class CheckpointRestore:
         )
         return self._checkpoint.new_folders if is_known or self._consent is True else ()
 
-    def _remove_new_folder(self, path: str, _sign: CancelToken) -> None:
+    def _remove_new_folder(self, path: str, _token: CancelToken) -> None:
         # What is in it belongs to somebody; then it stays.
         with suppress(ToolFailed):
             self._workspace.remove_folder(parse_saved_path(path))
@@ -120,11 +120,11 @@ class CheckpointRestore:
         digest = step.file.before.digest
         data = await self._read(digest) if digest is not None else b""
         prefix = temporary_prefix(self._checkpoint.id)
-        await run_in_thread(lambda _sign: restore_path(self._workspace, step, data, prefix))
+        await run_in_thread(lambda _token: restore_path(self._workspace, step, data, prefix))
 
-    async def _attempt(self, step: RestoreStep, deed: Awaitable[None]) -> bool:
+    async def _attempt(self, step: RestoreStep, action: Awaitable[None]) -> bool:
         try:
-            await deed
+            await action
         except (ToolFailed, StorageFailed) as error:
             await self._refused(step, error)
             return False
@@ -138,7 +138,7 @@ class CheckpointRestore:
         else:
             self.left_alone.append(skipped_because(step.file.path, error))
 
-    def _updated_checkpoint(self, _sign: CancelToken) -> Checkpoint:
+    def _updated_checkpoint(self, _token: CancelToken) -> Checkpoint:
         """From now on the files that are as before the call are expected to be so."""
         done = {step.file.path for step in self.restored_steps} | self._as_before
         files = tuple(

@@ -57,7 +57,7 @@ class RedoSaver:
             created_at=checkpoint.created_at,
             files=tuple(files),
             new_folders=await run_in_thread(
-                lambda _sign: missing_folders(self.workspace, [step.place for step in taken])
+                lambda _token: missing_folders(self.workspace, [step.place for step in taken])
             ),
             undoes=checkpoint.id,
             is_redo=not checkpoint.is_redo,
@@ -74,24 +74,26 @@ class RedoSaver:
         `folders` are those that it made. Raises StorageFailed.
         """
         doubtful = [file for file in saved.files if file.path not in untouched]
-        files = await run_in_thread(lambda sign: tuple(file for file in doubtful if self._is_changed(file, done, sign)))
+        files = await run_in_thread(
+            lambda token: tuple(file for file in doubtful if self._is_changed(file, done, token))
+        )
         noted = saved.model_copy(update={"files": files, "new_folders": folders})
         if noted != saved:
             await self.save_checkpoint(noted)
         return noted
 
-    def _look(self, step: RestoreStep, sign: CancelToken) -> FileSnapshot:
-        found = take_snapshot(self.workspace, step.place, sign, with_data=True)
+    def _look(self, step: RestoreStep, token: CancelToken) -> FileSnapshot:
+        found = take_snapshot(self.workspace, step.place, token, with_data=True)
         if (found.stamp, found.state) != (step.now.stamp, step.now.state):
             raise ChangedSinceSnapshot(step.place)
         return found
 
-    def _is_changed(self, file: SavedFile, done: Collection[str], sign: CancelToken) -> bool:
+    def _is_changed(self, file: SavedFile, done: Collection[str], token: CancelToken) -> bool:
         if file.path in done:
             return True
         with suppress(ToolFailed):
             # What failed may have taken effect all the same.
-            return take_snapshot(self.workspace, parse_saved_path(file.path), sign).state == file.after
+            return take_snapshot(self.workspace, parse_saved_path(file.path), token).state == file.after
         return True
 
 

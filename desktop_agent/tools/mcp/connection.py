@@ -52,9 +52,9 @@ class ServerConnection:
     known.
     """
 
-    def __init__(self, transport: Callable[[], AbstractAsyncContextManager[Any]], ears: ConnectionEvents) -> None:
+    def __init__(self, transport: Callable[[], AbstractAsyncContextManager[Any]], events: ConnectionEvents) -> None:
         self._transport = transport
-        self._events = ears
+        self._events = events
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._closing = asyncio.Event()
         self._was_closed = False

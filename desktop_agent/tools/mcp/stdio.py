@@ -166,7 +166,7 @@ async def _abort(program: _RunningProgram, mark: str) -> None:
 
 
 def _process_tree(program: _RunningProgram, mark: str) -> ProcessTree:
-    return ProcessTree(program.transport.get_pid(), mark, stays=sys.platform == "linux")
+    return ProcessTree(program.transport.get_pid(), mark, is_supervised=sys.platform == "linux")
 
 
 async def _spawn(

@@ -11,10 +11,10 @@ class OutputBuffer:
     `limit` is how many characters are told and how many are kept: half of them from the beginning, half from the end.
     """
 
-    def __init__(self, limit: int, tell: Callable[[str], None]) -> None:
+    def __init__(self, limit: int, send: Callable[[str], None]) -> None:
         self.failure: Exception | None = None
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-        self._on_text = tell
+        self._on_text = send
         self._limit = self._unreported = limit
         self._head_room = limit - limit // 2
         self._head: list[str] = []

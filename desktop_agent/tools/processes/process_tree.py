@@ -26,16 +26,17 @@ class ProcessTree:
     """The processes that came of the one with `pid`, which leads a session and whose environment holds `mark`.
 
     A process belongs to it as a descendant, as a member of the session, or by the mark, which is inherited. Only one
-    that gave up all three before it was seen gets away, and not even that one where the root `stays`: it adopts all who
+    that gave up all three before it was seen gets away, and not even that one where the root `is_supervised`: it
+    adopts all who
     lost their parents, ends by itself when the last of them has, and is killed only when it is alone. Every method but
     `ids` reads the system's whole list of processes: call them in a thread.
     """
 
-    def __init__(self, pid: int, mark: str, *, stays: bool = False) -> None:
+    def __init__(self, pid: int, mark: str, *, is_supervised: bool = False) -> None:
         self._session = pid
         self._mark = mark
         self._root = _process(pid)
-        self._spared = self._root if stays else None
+        self._spared = self._root if is_supervised else None
         self._looks_alone = 0
         # Those that were seen stay known: who has lost its parent by the second look may have lost its mark before.
         self._known: set[psutil.Process] = {self._root} if self._root else set()
@@ -75,7 +76,7 @@ class ProcessTree:
                 self._spared = None
             return 1
 
-    def _signal_all(self, tell: Callable[[psutil.Process], None]) -> int:
+    def _signal_all(self, send: Callable[[psutil.Process], None]) -> int:
         """Tell each at once when it is seen: who is born again and again is gone a moment later."""
         told: set[psutil.Process] = set()
         for seen in (*self._known, *self._find_strays()):
@@ -85,7 +86,7 @@ class ProcessTree:
                 if process not in told:
                     told.add(process)
                     with contextlib.suppress(psutil.Error):
-                        tell(process)
+                        send(process)
         self._known = told
         return len(told)
 

@@ -40,7 +40,7 @@ class ProcessResult:
 
 @dataclass(frozen=True, slots=True)
 class Termination:
-    """How a program is ended: asked to, and killed after `grace` seconds. `stays` as in ProcessTree.
+    """How a program is ended: asked to, and killed after `grace` seconds. `is_supervised` as in ProcessTree.
 
     `told` hears how many processes were ended, also where a cancel is passed on.
     """
@@ -100,7 +100,7 @@ async def _run(
         )
     except (OSError, ValueError) as error:
         raise _not_started(argv[0], cwd, error) from error
-    tree = ProcessTree(transport.get_pid(), mark, stays=ending.is_supervised)
+    tree = ProcessTree(transport.get_pid(), mark, is_supervised=ending.is_supervised)
     try:
         await program.over.wait()
         if program.exited.is_set():

@@ -34,9 +34,9 @@ class FindFilesInput(BaseModel):
 def find_files(workspace: Workspace) -> Tool[FindFilesInput]:
     """Make the tool for a workspace."""
 
-    def work(wanted: FindFilesInput, sign: CancelToken) -> tuple[Text, ...]:
-        place, glob = workspace.locate(wanted.path), Glob(wanted.names)
-        walk = FileWalk(workspace, place, sign.raise_if_cancelled)
+    def work(params: FindFilesInput, token: CancelToken) -> tuple[Text, ...]:
+        place, glob = workspace.locate(params.path), Glob(params.names)
+        walk = FileWalk(workspace, place, token.raise_if_cancelled)
         newest: list[_FoundFile] = []
         count = 0
         for file, size in walk.files():
@@ -48,10 +48,10 @@ def find_files(workspace: Workspace) -> Tool[FindFilesInput]:
             lines.append(f"[{count - len(lines):,} older files are left out.]")
         if walk.is_cut:
             lines.append("[There are too many files; not all were looked at. Look in a folder inside.]")
-        return (Text(text="\n".join(lines) or f"[No file is called “{wanted.names}”; hidden ones do not count.]"),)
+        return (Text(text="\n".join(lines) or f"[No file is called “{params.names}”; hidden ones do not count.]"),)
 
-    async def run(wanted: FindFilesInput, _call: RunningCall) -> tuple[Text, ...]:
-        return await run_in_thread(lambda sign: work(wanted, sign))
+    async def run(params: FindFilesInput, _call: RunningCall) -> tuple[Text, ...]:
+        return await run_in_thread(lambda token: work(params, token))
 
     return Tool(
         name="find_files",
@@ -60,7 +60,7 @@ def find_files(workspace: Workspace) -> Tool[FindFilesInput]:
         run=run,
         tool_class=ToolClass.READ_ONLY,
         effects=frozenset({Effect.READ}),
-        subjects=lambda wanted: path_subjects(workspace, wanted.path),
+        subjects=lambda params: path_subjects(workspace, params.path),
         scope=str(workspace.folder),
     )
 

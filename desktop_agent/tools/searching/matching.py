@@ -38,9 +38,9 @@ class SearchRequest:
     most: int
 
 
-def encode_request(wanted: SearchRequest) -> str:
+def encode_request(request: SearchRequest) -> str:
     """What the process reads."""
-    return json.dumps(asdict(wanted))
+    return json.dumps(asdict(request))
 
 
 def _decode_request(text: bytes) -> SearchRequest:
@@ -63,12 +63,14 @@ def main() -> int:
     return 0
 
 
-def _search(wanted: SearchRequest) -> Iterator[list[object]]:
-    expression = compile_expression(wanted.pattern, is_expression=wanted.is_expression, ignore_case=wanted.ignore_case)
-    workspace, place = Workspace(Path(wanted.folder)), WorkspacePath(wanted.parts)
-    glob = Glob(wanted.names) if wanted.names else None
+def _search(request: SearchRequest) -> Iterator[list[object]]:
+    expression = compile_expression(
+        request.pattern, is_expression=request.is_expression, ignore_case=request.ignore_case
+    )
+    workspace, place = Workspace(Path(request.folder)), WorkspacePath(request.parts)
+    glob = Glob(request.names) if request.names else None
     walk = FileWalk(workspace, place, lambda: None)
-    left, looked, large = wanted.most, 0, 0
+    left, looked, large = request.most, 0, 0
     for file, size in walk.files():
         if glob is not None and not glob.matches(file.parts[len(place.parts) :] or file.parts[-1:]):
             continue
@@ -80,7 +82,7 @@ def _search(wanted: SearchRequest) -> Iterator[list[object]]:
             continue
         looked += 1
         yield ["in", str(file)]
-        for hit in _find_matches(text, expression, wanted.context):
+        for hit in _find_matches(text, expression, request.context):
             if left == 0:
                 yield ["end", {"looked": looked, "large": large, "cut": walk.is_cut, "more": True}]
                 return

@@ -91,9 +91,9 @@ class _SearchOutput:
 def search_files(workspace: Workspace, *, patience: float = SEARCH_SECONDS) -> Tool[SearchFilesInput]:
     """Make the tool for a workspace. `patience` is in seconds: what was found until then is the answer."""
 
-    async def run(wanted: SearchFilesInput, _call: RunningCall) -> tuple[Text, ...]:
-        asked = await run_in_thread(lambda _sign: _build_request(workspace, wanted))
-        heard = _SearchOutput()
+    async def run(params: SearchFilesInput, _call: RunningCall) -> tuple[Text, ...]:
+        asked = await run_in_thread(lambda _token: _build_request(workspace, params))
+        output = _SearchOutput()
         out_of_time = False
         try:
             async with asyncio.timeout(patience):
@@ -102,16 +102,16 @@ def search_files(workspace: Workspace, *, patience: float = SEARCH_SECONDS) -> T
                     cwd=workspace.folder.anchor,
                     env=minimal_environment(),
                     stdin=encode_request(asked),
-                    on_output=heard.add,
+                    on_output=output.add,
                     output_limit=_OUTPUT_LIMIT,
                     ending=Termination(grace=0),
                 )
         except TimeoutError:
             out_of_time = True
         else:
-            if ended.exit_code != 0 or heard.end is None:
+            if ended.exit_code != 0 or output.end is None:
                 raise ToolFailed("The search broke off before its end.", "Try it again, or look in fewer files.")
-        return (Text(text=_format_answer(heard, patience if out_of_time else None)),)
+        return (Text(text=_format_answer(output, patience if out_of_time else None)),)
 
     return Tool(
         name="search_files",
@@ -123,22 +123,22 @@ def search_files(workspace: Workspace, *, patience: float = SEARCH_SECONDS) -> T
         run=run,
         tool_class=ToolClass.READ_ONLY,
         effects=frozenset({Effect.READ}),
-        subjects=lambda wanted: path_subjects(workspace, wanted.path),
+        subjects=lambda params: path_subjects(workspace, params.path),
         timeout=patience + 40,
         concurrency=2,
         scope=str(workspace.folder),
     )
 
 
-def _build_request(workspace: Workspace, wanted: SearchFilesInput) -> SearchRequest:
+def _build_request(workspace: Workspace, params: SearchFilesInput) -> SearchRequest:
     """Checked here, where the sentence can be told. Raises ToolFailed."""
-    place = workspace.locate(wanted.path)
+    place = workspace.locate(params.path)
     if place.parts and not workspace.exists(place):
         raise ToolFailed(Sentence("There is no “{path}” in the workspace.", {"path": str(place)}))
-    if wanted.names is not None:
-        Glob(wanted.names)
+    if params.names is not None:
+        Glob(params.names)
     try:
-        compile_expression(wanted.pattern, is_expression=wanted.is_expression, ignore_case=wanted.ignore_case)
+        compile_expression(params.pattern, is_expression=params.is_expression, ignore_case=params.ignore_case)
     except (re.error, RecursionError, OverflowError) as error:
         why = error.msg if isinstance(error, re.error) else "it is nested too deep or counts too far"
         what = Sentence("The regular expression cannot be read: {why}.", {"why": why})
@@ -146,20 +146,20 @@ def _build_request(workspace: Workspace, wanted: SearchFilesInput) -> SearchRequ
     return SearchRequest(
         folder=str(workspace.folder),
         parts=place.parts,
-        pattern=wanted.pattern,
-        names=wanted.names,
-        is_expression=wanted.is_expression,
-        ignore_case=wanted.ignore_case,
-        context=wanted.context,
+        pattern=params.pattern,
+        names=params.names,
+        is_expression=params.is_expression,
+        ignore_case=params.ignore_case,
+        context=params.context,
         most=MAX_MATCHES,
     )
 
 
-def _format_answer(heard: _SearchOutput, seconds: float | None) -> str:
+def _format_answer(output: _SearchOutput, seconds: float | None) -> str:
     notes: list[str] = []
-    end = heard.end or {}
+    end = output.end or {}
     if seconds is not None:
-        where = f" in {_printable(heard.current)}" if heard.current else ""
+        where = f" in {_printable(output.current)}" if output.current else ""
         notes.append(f"Stopped after {seconds:g} s{where}; the rest was not looked at. Make the search narrower.")
     if end.get("more"):
         notes.append(f"Stopped after {MAX_MATCHES} matches; make the search narrower to see others.")
@@ -167,10 +167,10 @@ def _format_answer(heard: _SearchOutput, seconds: float | None) -> str:
         notes.append("There are too many files; not all were looked at.")
     if large := end.get("large"):
         notes.append(f"{large:,} {'file' if large == 1 else 'files'} above 10 MB not looked at.")
-    if not heard.lines and seconds is None:
+    if not output.lines and seconds is None:
         notes.insert(0, f"No match in {end.get('looked', 0):,} text files.")
     told = f"[{' '.join(notes)}]" if notes else ""
-    return "\n".join([*heard.lines, *([told] if told else [])])
+    return "\n".join([*output.lines, *([told] if told else [])])
 
 
 def _printable(path: str) -> str:

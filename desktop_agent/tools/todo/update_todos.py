@@ -33,8 +33,8 @@ class UpdateTodosInput(BaseModel):
 def update_todos() -> Tool[UpdateTodosInput]:
     """Make the tool. It keeps nothing: the list is in the conversation."""
 
-    async def run(wanted: UpdateTodosInput, _call: RunningCall) -> tuple[Text, ...]:
-        return (Text(text=format_checklist(wanted.items)),)
+    async def run(params: UpdateTodosInput, _call: RunningCall) -> tuple[Text, ...]:
+        return (Text(text=format_checklist(params.items)),)
 
     return Tool(
         name="update_todos",

@@ -44,22 +44,22 @@ def fetch_page(
 
     async def pages() -> "PageCache":
         # What speaks HTTP takes a tenth of a second to load, and most conversations never need it.
-        kind = await run_in_thread(lambda _sign: _load_page_cache())
+        kind = await run_in_thread(lambda _token: _load_page_cache())
         if not made:
             made.append(kind(private_hosts, way, bounds))
         return made[0]
 
-    async def looked_at(wanted: FetchPageInput) -> WebPageAddress:
-        return await run_in_thread(lambda _sign: parse_page_address(wanted.url, private_hosts()))
+    async def looked_at(params: FetchPageInput) -> WebPageAddress:
+        return await run_in_thread(lambda _token: parse_page_address(params.url, private_hosts()))
 
-    async def subjects(wanted: FetchPageInput) -> tuple[HostSubject, ...]:
-        return (HostSubject((await looked_at(wanted)).host),)
+    async def subjects(params: FetchPageInput) -> tuple[HostSubject, ...]:
+        return (HostSubject((await looked_at(params)).host),)
 
-    async def preview(wanted: FetchPageInput) -> NetworkPreview:
-        return _preview(await looked_at(wanted), wanted.url)
+    async def preview(params: FetchPageInput) -> NetworkPreview:
+        return _preview(await looked_at(params), params.url)
 
-    async def run(wanted: FetchPageInput, _call: RunningCall) -> tuple[Text, ...]:
-        return await (await pages()).read_part(wanted.url, wanted.start)
+    async def run(params: FetchPageInput, _call: RunningCall) -> tuple[Text, ...]:
+        return await (await pages()).read_part(params.url, params.start)
 
     return Tool(
         name="fetch_page",
@@ -74,7 +74,7 @@ def fetch_page(
         effects=frozenset({Effect.NETWORK}),
         preview=preview,
         subjects=subjects,
-        brings=lambda wanted: UntrustedSource("web", _host_of(wanted.url)),
+        brings=lambda params: UntrustedSource("web", _host_of(params.url)),
     )
 
 

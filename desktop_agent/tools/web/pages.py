@@ -53,7 +53,7 @@ class PageCache:
     async def _read(self, url: str, start: int) -> _PageText | OtherHostRedirect:
         """From the beginning it is always fetched."""
         if start and (kept := self._kept.get(url)):
-            await run_in_thread(lambda _sign: parse_page_address(url, self.private_hosts()))
+            await run_in_thread(lambda _token: parse_page_address(url, self.private_hosts()))
             self._kept.move_to_end(url)
             return kept
         allowed = self.private_hosts()
@@ -68,11 +68,11 @@ class PageCache:
 
     async def _text(self, page: Page) -> _PageText:
         address = page.address.text
-        kind, text = await run_in_thread(lambda _sign: decode_page(page))
+        kind, text = await run_in_thread(lambda _token: decode_page(page))
         if kind == "html":
             made = await self.reader.read(text, address)
             return _PageText(made.title, address, made.text, made.hidden, made.cut, made.transparent)
-        shown, hidden = await run_in_thread(lambda _sign: strip_invisible(text))
+        shown, hidden = await run_in_thread(lambda _token: strip_invisible(text))
         return _PageText("", address, shown, hidden)
 
 

@@ -133,7 +133,7 @@ async def test_hooks__the_strictest_verdict_wins(verdicts: tuple[Verdict, ...], 
 
 async def test_hooks__an_allow_never_overrides_a_rule_that_denies_or_asks() -> None:
     desk = Desk(Turn(call("1", "look"), call("2", "act")), DONE, tools=(LOOK, ACT), hooks=answers(HookAllow()))
-    desk.standing.add(deny("look"))
+    desk.permission_policy.add(deny("look"))
     running = desk.start()
     await desk.approvals_open()
     assert one(desk.approvals.open_approvals).tool_use.id == "2"
@@ -186,7 +186,7 @@ async def test_hooks__edited_input_is_validated_and_gated_again() -> None:
 
     exact = Rule(effect=RuleEffect.DENY, tool="look", pattern={"type": "arguments", "digest": LOOK.digest(EDIT.input)})  # type: ignore[arg-type]
     denied = Desk(Turn(call("1", "look")), DONE, tools=(LOOK,), hooks=answers(EDIT))
-    denied.standing.add(exact)
+    denied.permission_policy.add(exact)
     await denied.execute()
     assert denied.memory.outcomes == [Outcome.DENIED]
     assert not invalid.memory.of(ToolStarted) + denied.memory.of(ToolStarted)

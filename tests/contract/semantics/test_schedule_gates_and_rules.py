@@ -140,7 +140,7 @@ async def test_gates__what_rules_allow_the_mode_may_still_deny_and_nobody_is_ask
 
 async def test_gates__a_denial_is_a_result_for_the_model_and_the_loop_goes_on() -> None:
     desk = Desk(Turn(call("1", "act")), DONE, tools=(ACT,))
-    desk.standing.add(Rule(effect=DENY, tool="act"))
+    desk.permission_policy.add(Rule(effect=DENY, tool="act"))
     assert await desk.execute() is RunEnd.COMPLETED
     told = desk.provider.requests[1].messages[-1].blocks[0]
     assert told == one(desk.memory.results)
@@ -170,7 +170,7 @@ async def test_gates__the_last_look_before_the_start_sees_what_changed_since_the
     elif what == "mode":
         desk.modes.set_by_person("plan")
     else:
-        desk.standing.add(Rule(effect=DENY, tool="act"))
+        desk.permission_policy.add(Rule(effect=DENY, tool="act"))
     go.set()
     await running
     assert [each.id for each in desk.memory.of(ToolStarted)] == ["1"]
@@ -216,10 +216,12 @@ FAR = open_tool((Effect.WRITE, Effect.EXECUTE, Effect.NETWORK))
 READS = open_tool((Effect.READ,), tool_class=ToolClass.READ_ONLY)
 
 
-async def verdict(*rules: Rule, about: AnyTool = FAR, standing: PermissionPolicy | None = None, **subjects: Any) -> str:
+async def verdict(
+    *rules: Rule, about: AnyTool = FAR, permission_policy: PermissionPolicy | None = None, **subjects: Any
+) -> str:
     arguments = {name: [value] for name, value in subjects.items()}
-    standing = standing or PermissionPolicy(rules, conversation_id="here", workspace="/ws")
-    found = await standing.verdict(ToolUse(id="1", name="act", input=arguments), about)
+    permission_policy = permission_policy or PermissionPolicy(rules, conversation_id="here", workspace="/ws")
+    found = await permission_policy.verdict(ToolUse(id="1", name="act", input=arguments), about)
     return {Allowed: "allow", Ask: "ask", Denied: "deny"}[type(found)]
 
 
@@ -302,7 +304,7 @@ async def test_rules__a_decision_about_this_call_is_no_rule() -> None:
         desk.decide(AllowOnce())
     await running
     assert len(desk.memory.of(ApprovalRequested)) == 2
-    assert desk.standing.rules == ()
+    assert desk.permission_policy.rules == ()
 
 
 @pytest.mark.parametrize("parent", ["allow", "ask", "deny"])
@@ -311,6 +313,6 @@ async def test_rules__below_parent_and_child_must_both_allow(parent: str, child:
     above = PermissionPolicy((rule(RuleEffect(parent)),))
     below = above.nested(rules=(rule(RuleEffect(child)),))
     strictest = min(parent, child, key=["deny", "ask", "allow"].index)
-    assert await verdict(standing=below) == strictest
-    assert await verdict(standing=below.nested()) == strictest
-    assert await verdict(standing=above) == parent
+    assert await verdict(permission_policy=below) == strictest
+    assert await verdict(permission_policy=below.nested()) == strictest
+    assert await verdict(permission_policy=above) == parent

@@ -48,7 +48,7 @@ class Memory:
     def emit(self, event: Event) -> None:
         self.events.append(event)
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         if self.refuse:
             raise StorageFailed("the disk refuses")
         self.settled.append(len(self.events))
@@ -121,28 +121,28 @@ class Desk:
         models: tuple[ModelInfo, ...] = (),
         limits: Limits | None = None,
         manual: bool = False,
-        **around: Any,
+        **context: Any,
     ) -> None:
         self.provider = ScriptedProvider(*turns, models=models, pictures=pictures)
         self.memory = Memory(Message.user("go"))
         self.approvals = ApprovalBroker()
-        self.standing = PermissionPolicy()
-        self.modes = ModeSwitch(self.standing, tell=self.memory.emit)
-        self.around = RunContext(
+        self.permission_policy = PermissionPolicy()
+        self.modes = ModeSwitch(self.permission_policy, tell=self.memory.emit)
+        self.context = RunContext(
             open_provider=self._open,
             recorder=self.memory,
             tools=ToolRegistry(tools),
             approvals=self.approvals,
-            permission_policy=self.standing,
+            permission_policy=self.permission_policy,
             modes=self.modes,
             read_picture=self._picture,
             retry=RetryPolicy(first_delay=0.001, max_delay=0.001),
-            **around,
+            **context,
         )
         self.settings = RunSettings(
             model="m", limits=limits or Limits(tool_iterations=iterations), execute_tools=not manual
         )
-        self.run = Run(self.around, self.settings)
+        self.run = Run(self.context, self.settings)
 
     async def _open(self, model: str) -> ScriptedProvider:
         return self.provider
@@ -167,7 +167,7 @@ class Desk:
             await asyncio.sleep(0.001)
 
     def allow(self, tool: Tool[Any]) -> None:
-        self.standing.add(Rule(effect=RuleEffect.ALLOW, tool=tool.identity))
+        self.permission_policy.add(Rule(effect=RuleEffect.ALLOW, tool=tool.identity))
 
     def decide(self, decision, position: int = 0) -> None:
         self.approvals.answer(self.approvals.open_approvals[position].approval_id, decision)

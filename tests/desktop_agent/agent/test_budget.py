@@ -159,7 +159,7 @@ async def test_time_of_a_run_stands_still_when_all_its_specialists_wait(beside: 
         },
         tools=(tool("act", read_only=True), tool("look", look, read_only=True)),
     )
-    team.standing.add(Rule(effect=RuleEffect.ASK, tool="act"))
+    team.permission_policy.add(Rule(effect=RuleEffect.ASK, tool="act"))
     running = team.start()
     await team.approvals_open()
     if beside:

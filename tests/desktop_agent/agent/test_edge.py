@@ -394,7 +394,7 @@ async def test_a_server_that_was_removed_while_a_hook_looked_gets_nothing() -> N
 
     queue.add(Message.user("for nobody"))
     desk = Desk(Turn(ContentDelta("ok")), hooks=Hooks((remove,)), queue=queue)
-    desk.run = Run(replace(desk.around, open_provider=opened), desk.settings)
+    desk.run = Run(replace(desk.context, open_provider=opened), desk.settings)
     assert await desk.execute() is RunEnd.FAILED
     assert desk.provider.requests == []
     assert prompts(desk) == ["go", "for nobody"]

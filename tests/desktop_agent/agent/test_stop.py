@@ -162,7 +162,7 @@ async def test_whatever_a_provider_raises_the_run_ends_once_and_says_that_it_fai
     async def open_provider(_model: str) -> object:
         raise error(f"{SECRET}")
 
-    desk.run = run.Run(replace(desk.around, open_provider=open_provider), desk.settings)  # type: ignore[arg-type]
+    desk.run = run.Run(replace(desk.context, open_provider=open_provider), desk.settings)  # type: ignore[arg-type]
     assert await desk.execute() is RunEnd.FAILED
     assert desk.memory.end is RunEnd.FAILED
     assert SECRET not in caplog.text

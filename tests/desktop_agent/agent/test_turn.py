@@ -350,7 +350,7 @@ async def test_a_fault_of_ours_is_an_event_and_not_the_end(caplog: pytest.LogCap
     async def broken(_model: str) -> None:
         raise KeyError("inside")
 
-    desk.run = Run(replace(desk.around, open_provider=broken), desk.settings)  # type: ignore[arg-type]
+    desk.run = Run(replace(desk.context, open_provider=broken), desk.settings)  # type: ignore[arg-type]
     assert await desk.execute() is RunEnd.FAILED
     (event,) = desk.memory.of(ErrorOccurred)
     assert "KeyError" in str(event.sentence)
@@ -372,7 +372,7 @@ async def test_stored_pictures_go_out_as_bytes_and_lost_ones_as_words() -> None:
     async def missing(_: StoredSource) -> bytes:
         raise ImageRefused.unreadable("cat.png")
 
-    gone.run = Run(replace(gone.around, read_picture=missing), gone.settings)
+    gone.run = Run(replace(gone.context, read_picture=missing), gone.settings)
     await gone.execute()
     (block,) = gone.provider.requests[0].messages[0].blocks
     assert isinstance(block, Text)

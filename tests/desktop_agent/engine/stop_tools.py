@@ -152,7 +152,7 @@ class Case:
     """`tool` is called with `arguments`. `at`: the step where it is held, else `reached` says that it is at work.
 
     `says` must be in its result. `files` are the workspace afterwards: names with what is in them, None for nothing.
-    `before`: answers of the model that come first. `around` sets up what else there is.
+    `before`: answers of the model that come first. `context` sets up what else there is.
     """
 
     id: str
@@ -163,7 +163,7 @@ class Case:
     says: tuple[str, ...] = (READS,)
     files: dict[str, str | None] = field(default_factory=dict[str, str | None])
     after: tuple[Answer, ...] = ()
-    around: Place_ = nothing_more
+    context: Place_ = nothing_more
     is_builtin: bool = True
 
 
@@ -347,9 +347,9 @@ CASES = (
     Case("view_image", "view_image", {"path": "old.txt"}, "reading"),
     Case("list_files", "list_files", {"recursive": True}, "listing"),
     Case("find_files", "find_files", {"names": "*"}, "listing"),
-    Case("calculate", "calculate", {"expression": "1 + 1"}, around=held_after, says=(KEPT_OUT,)),
-    Case("update_todos", "update_todos", {"items": []}, around=held_after, says=(KEPT_OUT,)),
-    Case("change_mode", "change_mode", {"mode": "plan"}, around=held_after, says=(KEPT_OUT,)),
+    Case("calculate", "calculate", {"expression": "1 + 1"}, context=held_after, says=(KEPT_OUT,)),
+    Case("update_todos", "update_todos", {"items": []}, context=held_after, says=(KEPT_OUT,)),
+    Case("change_mode", "change_mode", {"mode": "plan"}, context=held_after, says=(KEPT_OUT,)),
     Case(
         "search_files: a hostile expression in its child",
         "search_files",
@@ -386,8 +386,8 @@ CASES = (
         says=(*DONE_BY_LINE, "The end of what it had written until then:\nready\n5 processes were ended. "),
         files={"half.txt": "half\n", "gone.txt": None, "late.txt": None},
     ),
-    Case("fetch_page: a server that drips", "fetch_page", around=dripping),
-    Case("fetch_page: a page that keeps its reader busy", "fetch_page", around=slow_page, reached=busy_child),
+    Case("fetch_page: a server that drips", "fetch_page", context=dripping),
+    Case("fetch_page: a page that keeps its reader busy", "fetch_page", context=slow_page, reached=busy_child),
     Case(
         "ask_user",
         "ask_user",
@@ -414,7 +414,7 @@ CASES = (
     Case(
         "mcp over stdio",
         "srv__work",
-        around=over_stdio,
+        context=over_stdio,
         reached=lambda scene: "half" in scene.told(),
         says=(TOLD_SERVER, "half of it"),
         files={"first": ""},
@@ -423,7 +423,7 @@ CASES = (
     Case(
         "mcp over HTTP",
         "web__work",
-        around=over_http,
+        context=over_http,
         reached=lambda scene: "half" in scene.told(),
         says=(TOLD_SERVER, "half of it"),
         files={"first": ""},

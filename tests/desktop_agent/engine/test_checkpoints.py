@@ -37,7 +37,7 @@ class Desk:
             conversation_id,
             history=lambda: self.messages,
             refuse=self._refuse,
-            tell=self.told.append,
+            emit=self.told.append,
         )
 
     def _refuse(self) -> None:

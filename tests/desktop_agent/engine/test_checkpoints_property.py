@@ -157,7 +157,7 @@ class CheckpointMachine(RuleBasedStateMachine):
             self.conversation,
             history=lambda: self.messages,
             refuse=lambda: None,
-            tell=self.told.append,
+            emit=self.told.append,
         )
         self.file_keeper = self.checkpoints.file_keeper(self.workspace)
 

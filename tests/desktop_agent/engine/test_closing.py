@@ -169,8 +169,13 @@ ACTS: dict[str, Callable[[Session], Any]] = {
 
 def stands(session: Session) -> tuple[object, ...]:
     """All that may be changed while a conversation is open."""
-    standing, queue = session.permission_policy, session.queue.entries
-    of_standing = (standing.mode, standing.rules, standing._workspace, standing._suspension)
+    permission_policy, queue = session.permission_policy, session.queue.entries
+    of_standing = (
+        permission_policy.mode,
+        permission_policy.rules,
+        permission_policy._workspace,
+        permission_policy._suspension,
+    )
     return (session.modes.current, session.policies.list(), session.guards.list(), queue, *of_standing)
 
 

@@ -150,19 +150,19 @@ async def test_what_was_lost_in_the_background_is_heard_by_who_asks_next(kept: K
 
 
 async def test_neighbouring_pieces_are_joined_and_others_are_not(kept: Kept) -> None:
-    ledger = kept.journal_queue
+    journal_queue = kept.journal_queue
     first, second = envelope(1, ThinkingDelta("a")), envelope(2, ThinkingDelta("b"))
-    ledger.add_event(first)
-    ledger.add_event(second)
-    ledger.add_event(envelope(3, ContentDelta("c")))
-    ledger.add_event(envelope(4, ContentDelta("d")))
-    ledger.add_event(envelope(5, ContentDelta("e"), turn_id="other"))
-    ledger.add_event(envelope(6, ToolArgsDelta("1", "look", "{")))
-    ledger.add_event(envelope(7, ToolArgsDelta("1", None, "}")))
-    ledger.add_event(envelope(8, ToolArgsDelta("2", "look", "{}")))
-    ledger.add_event(envelope(9, ToolProgress("1", "x")))
-    ledger.add_event(envelope(10, ToolProgress("2", "y")))
-    await ledger.flush()
+    journal_queue.add_event(first)
+    journal_queue.add_event(second)
+    journal_queue.add_event(envelope(3, ContentDelta("c")))
+    journal_queue.add_event(envelope(4, ContentDelta("d")))
+    journal_queue.add_event(envelope(5, ContentDelta("e"), turn_id="other"))
+    journal_queue.add_event(envelope(6, ToolArgsDelta("1", "look", "{")))
+    journal_queue.add_event(envelope(7, ToolArgsDelta("1", None, "}")))
+    journal_queue.add_event(envelope(8, ToolArgsDelta("2", "look", "{}")))
+    journal_queue.add_event(envelope(9, ToolProgress("1", "x")))
+    journal_queue.add_event(envelope(10, ToolProgress("2", "y")))
+    await journal_queue.flush()
     rows = await kept.journal()
     assert [(each.seq, each.event) for each in rows] == [
         (2, ThinkingDelta("ab")),
@@ -357,17 +357,17 @@ async def test_a_finished_run_leaves_no_pieces_behind(kept: Kept) -> None:
 
 async def test_what_comes_while_a_first_rule_is_written_is_written_too(tmp_path: Path) -> None:
     async with shaky_store(tmp_path) as shaky:
-        ledger = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
+        journal_queue = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
         troubles: list[object] = []
-        ledger.on_trouble(troubles.append)
+        journal_queue.on_trouble(troubles.append)
         shaky.late_gate = asyncio.Event()
-        ledger.save_rule(Rule(effect=RuleEffect.DENY, tool="x"))
+        journal_queue.save_rule(Rule(effect=RuleEffect.DENY, tool="x"))
         await shaky.reached.wait()
-        ledger.add_event(envelope(1, ContentDelta("a")))
-        ledger.add_messages(Message.user("my only words"))
+        journal_queue.add_event(envelope(1, ContentDelta("a")))
+        journal_queue.add_messages(Message.user("my only words"))
         shaky.late_gate.set()
-        await ledger.close()
-        loaded = await shaky.store.load(ledger.record.id)
+        await journal_queue.close()
+        loaded = await shaky.store.load(journal_queue.record.id)
         assert [each.text for each in loaded.messages] == ["my only words"]
         assert len(loaded.journal) == 1
         assert troubles == []
@@ -375,10 +375,10 @@ async def test_what_comes_while_a_first_rule_is_written_is_written_too(tmp_path:
 
 async def test_a_rule_that_waits_begins_no_conversation(tmp_path: Path) -> None:
     async with shaky_store(tmp_path) as shaky:
-        ledger = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
-        ledger.save_rule(Rule(effect=RuleEffect.DENY, tool="x"))
-        ledger.change_record(title="named")
-        await ledger.close()
+        journal_queue = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
+        journal_queue.save_rule(Rule(effect=RuleEffect.DENY, tool="x"))
+        journal_queue.change_record(title="named")
+        await journal_queue.close()
         assert await shaky.store.list_conversations() == ()
         assert len(await shaky.store.rules.all()) == 1
 
@@ -387,11 +387,11 @@ async def test_what_can_never_be_written_is_logged_without_its_words(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with shaky_store(tmp_path) as shaky:
-        ledger = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
-        await ledger.commit(Message.user("p"))
+        journal_queue = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
+        await journal_queue.commit(Message.user("p"))
         shaky.refuse = ValueError("sk-secret")
-        await ledger.commit(Message.user("q"))
+        await journal_queue.commit(Message.user("q"))
         shaky.refuse = None
-        await ledger.close()
+        await journal_queue.close()
     assert "ValueError" in caplog.text
     assert "sk-secret" not in caplog.text

@@ -90,8 +90,8 @@ def test_each_once_in_one_form() -> None:
         ("::1", "[0:0::1]:80", True),
     ],
 )
-def test_what_a_grant_covers(granted: str, asked: str, expected: bool) -> None:
-    found = parse_host_and_port(asked)
+def test_what_a_grant_covers(granted: str, destination: str, expected: bool) -> None:
+    found = parse_host_and_port(destination)
     assert found is not None
     assert parse_granted_host(granted).covers(found) is expected
 

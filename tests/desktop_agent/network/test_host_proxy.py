@@ -51,10 +51,10 @@ async def open_server(
 
 class Names:
     def __init__(self, table: Mapping[str, list[str]]) -> None:
-        self.table, self.asked = table, list[str]()
+        self.table, self.destination = table, list[str]()
 
     async def __call__(self, host: str, port: int) -> list[str]:
-        self.asked.append(host)
+        self.destination.append(host)
         if host not in self.table:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         return self.table[host]
@@ -362,7 +362,7 @@ async def test_nobody_else_is_connected_to_nor_looked_up(site: Server, host: str
             assert told.startswith(b"HTTP/1.1 403 ")
             assert b"It may reach site.test." in told
         assert desk.proxy.notes[0].startswith("It was kept from hosts that it had not named: ")
-        assert desk.proxy._resolve.asked == []
+        assert desk.proxy._resolve.destination == []
     assert site.connections == 0
 
 
@@ -389,9 +389,9 @@ async def test_a_public_name_does_not_lead_into_a_private_network(site: Server, 
 @pytest.mark.parametrize(
     ("granted", "asked"), [("localhost", "localhost"), ("127.0.0.1", "127.0.0.1"), ("127.0.0.1", "127.1")]
 )
-async def test_what_a_person_sees_to_be_private_is_reached(site: Server, granted: str, asked: str) -> None:
+async def test_what_a_person_sees_to_be_private_is_reached(site: Server, granted: str, destination: str) -> None:
     async with open_proxy(granted) as desk:
-        assert await desk.say(get(asked, site.port, "Host: x"), until=ANSWER) == ANSWER
+        assert await desk.say(get(destination, site.port, "Host: x"), until=ANSWER) == ANSWER
 
 
 @pytest.mark.parametrize(
@@ -414,7 +414,7 @@ async def test_what_is_no_request_for_a_proxy_goes_nowhere(sent: bytes) -> None:
     async with open_proxy("site.test", **at_home("site.test")) as desk:
         told = await desk.say(sent)
         assert told[:10] in {b"HTTP/1.1 4", b""}
-        assert desk.proxy._resolve.asked == []
+        assert desk.proxy._resolve.destination == []
 
 
 async def test_what_cannot_be_reached_is_said(unused_tcp_port: int) -> None:
@@ -491,7 +491,7 @@ async def test_it_goes_through_the_proxy_of_the_person(monkeypatch: pytest.Monke
         assert (await desk.say(tunnel("shut.test", 443))).startswith(b"HTTP/1.1 502 ")
         assert (await desk.say(tunnel("evil.test", 443))).startswith(b"HTTP/1.1 403 ")
         assert "secret" not in str(desk.proxy.notes)
-        assert names.asked == []
+        assert names.destination == []
     first, second, third = other.heard.decode().lower().split("\r\n\r\n")[:3]
     secret = "proxy-authorization: basic bwu6c2vjcmv0"
     assert first == f"connect site.test:443 http/1.1\r\nhost: site.test:443\r\n{secret}"

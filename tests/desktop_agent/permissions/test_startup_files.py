@@ -69,7 +69,7 @@ def calls(make_open_tool: MakeTool, path: str) -> Iterator[CallFacts]:
 
 def verdict(case: CallFacts, way: str, suspension: Suspension = NOTHING_SUSPENDED) -> Verdict:
     mode, rules = WAYS[way]
-    return decide(case, rules, mode, suspension=suspension, grounds=GROUNDS)
+    return decide(case, rules, mode, suspension=suspension, protected=GROUNDS)
 
 
 @always
@@ -90,8 +90,8 @@ def test_plan_mode_denies_it_and_nobody_is_kept_from_reading(entry: StartupFile,
     reading = make_open_tool([Effect.READ], "read_file", tool_class=ToolClass.READ_ONLY)
     for path in examples(entry):
         for case in calls(make_open_tool, path):
-            assert isinstance(decide(case, (), PLAN_MODE, grounds=GROUNDS), Denied)
-        looked = decide(CallFacts(reading, "d", (PathSubject(f"{WORK}/{path}"),)), (), PLAN_MODE, grounds=GROUNDS)
+            assert isinstance(decide(case, (), PLAN_MODE, protected=GROUNDS), Denied)
+        looked = decide(CallFacts(reading, "d", (PathSubject(f"{WORK}/{path}"),)), (), PLAN_MODE, protected=GROUNDS)
         assert isinstance(looked, Allowed)
 
 
@@ -105,7 +105,7 @@ def test_what_the_next_build_runs_is_asked_about_after_content_from_outside(
             mode, rules = WAYS[way]
             clean = verdict(case, way)
             # Trusted or not: who trusts a site has not read what it makes the next build do.
-            came = decide(case, rules, mode, grounds=replace(GROUNDS, has_untrusted_content=True))
+            came = decide(case, rules, mode, protected=replace(GROUNDS, has_untrusted_content=True))
             assert isinstance(clean, Ask if way == "default" else Allowed), path
             assert isinstance(came, Ask)
             assert came.reasons == (entry.sentence(path),), path
@@ -127,7 +127,7 @@ def asked(make_open_tool: MakeTool, path: str = ".vscode/tasks.json") -> tuple[C
 def test_who_allowed_these_very_arguments_is_not_asked_again(make_open_tool: MakeTool) -> None:
     case, _ = asked(make_open_tool)
     rule = allows(ArgumentsPattern(digest="d"))
-    assert isinstance(decide(case, (rule,), DEFAULT_MODE, grounds=GROUNDS), Allowed)
+    assert isinstance(decide(case, (rule,), DEFAULT_MODE, protected=GROUNDS), Allowed)
 
 
 def test_a_rule_made_in_sight_of_the_sentence_is_for_that_file(make_open_tool: MakeTool) -> None:
@@ -136,15 +136,15 @@ def test_a_rule_made_in_sight_of_the_sentence_is_for_that_file(make_open_tool: M
     both = CallFacts(case.tool, "d", (*(case.subjects or ()), *(other.subjects or ())))
     for pattern in (None, PathPattern(prefix=f"{WORK}/.vscode")):
         rule = allows(pattern, answers=question.rules)
-        assert isinstance(decide(case, (rule,), DEFAULT_MODE, grounds=GROUNDS), Allowed)
-        assert isinstance(decide(other, (rule,), DEFAULT_MODE, grounds=GROUNDS), Ask)
-        assert isinstance(decide(both, (rule,), DEFAULT_MODE, grounds=GROUNDS), Ask)
+        assert isinstance(decide(case, (rule,), DEFAULT_MODE, protected=GROUNDS), Allowed)
+        assert isinstance(decide(other, (rule,), DEFAULT_MODE, protected=GROUNDS), Ask)
+        assert isinstance(decide(both, (rule,), DEFAULT_MODE, protected=GROUNDS), Ask)
 
 
 def test_an_answer_to_the_sentence_allows_no_more_than_its_rule(make_open_tool: MakeTool) -> None:
     case, question = asked(make_open_tool)
     rule = allows(PathPattern(prefix=f"{WORK}/src"), answers=question.rules)
-    assert isinstance(decide(case, (rule,), ACCEPT_EDITS_MODE, grounds=GROUNDS), Ask)
+    assert isinstance(decide(case, (rule,), ACCEPT_EDITS_MODE, protected=GROUNDS), Ask)
 
 
 def test_a_workspace_in_such_a_folder_is_worked_in(make_open_tool: MakeTool) -> None:
@@ -152,12 +152,12 @@ def test_a_workspace_in_such_a_folder_is_worked_in(make_open_tool: MakeTool) -> 
     tool = make_open_tool([Effect.WRITE], "write_file")
     for path, kind in (("main.py", Allowed), (".envrc", Ask)):
         case = CallFacts(tool, "d", (PathSubject(f"{work}/{path}"),))
-        assert isinstance(decide(case, (), ACCEPT_EDITS_MODE, grounds=ProtectedPaths(workspace=work)), kind)
+        assert isinstance(decide(case, (), ACCEPT_EDITS_MODE, protected=ProtectedPaths(workspace=work)), kind)
 
 
 def test_a_startup_file_outside_of_the_workspace_is_named_whole(make_open_tool: MakeTool) -> None:
     case = CallFacts(make_open_tool([Effect.WRITE]), "d", (PathSubject("/srv/app/.envrc"),))
-    found = decide(case, (), ACCEPT_EDITS_MODE, grounds=GROUNDS)
+    found = decide(case, (), ACCEPT_EDITS_MODE, protected=GROUNDS)
     assert isinstance(found, Ask)
     assert "“/srv/app/.envrc”" in found.reason
 
@@ -169,7 +169,7 @@ RULES = tuple(allows(CommandPattern(words=(word,), folder=None)) for word in COM
 def line(make_open_tool: MakeTool, text: str, folder: str = ".") -> Verdict:
     tool = make_open_tool([Effect.READ, Effect.WRITE, Effect.EXECUTE], "run_command")
     case = CallFacts(tool, "d", (CommandSubject(text, folder),))
-    return decide(case, RULES, ACCEPT_EDITS_MODE, grounds=GROUNDS)
+    return decide(case, RULES, ACCEPT_EDITS_MODE, protected=GROUNDS)
 
 
 @pytest.mark.parametrize("entry", [each for each in entries(AskLevel.ALWAYS) if not each.is_built], ids=named)

@@ -160,7 +160,7 @@ def counted_ids() -> Callable[[], str]:
 
 def fold(chunks: list[bytes], *, tags: bool = True, provider: str = "openai-compat") -> list[dict[str, Any]]:
     """The same for Chat Completions."""
-    builder = PartBuilder(provider, tags=ThinkTags() if tags else None, call_id=counted_ids(), repeats=True)
+    builder = PartBuilder(provider, tags=ThinkTags() if tags else None, call_id=counted_ids(), may_repeat=True)
     return fold_with(chunks, builder, FrameReader(builder, {}))
 
 

@@ -63,7 +63,7 @@ def frames_of(chunks: list[bytes]) -> tuple[list[Frame], int, str]:
 def fold(path: Path, frames: list[Frame]) -> list[dict[str, Any]]:
     provider, reader = READERS[path.parent.name]
     tags = ThinkTags() if provider.startswith("openai") else None
-    builder = PartBuilder(provider, tags=tags, call_id=counted_ids(), repeats=True)
+    builder = PartBuilder(provider, tags=tags, call_id=counted_ids(), may_repeat=True)
     return fold_frames(frames, builder, reader(builder, {}))
 
 

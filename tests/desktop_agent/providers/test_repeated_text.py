@@ -72,7 +72,7 @@ ALIKE = {
 
 def shown(pieces: Sequence[str], finish: str | None) -> str:
     """What a reader makes of an honest stream."""
-    builder = PartBuilder("p", repeats=True)
+    builder = PartBuilder("p", may_repeat=True)
     reader = FrameReader(builder, {})
     for piece in pieces:
         reader.read(("", chunk({"content": piece}, finish=finish)))

@@ -19,7 +19,7 @@ STOP = {"finishReason": "STOP"}
 
 def read(*chunks: dict[str, Any], reader: Any = FrameReader) -> tuple[str, list[tuple[str, Any]]]:
     """The text and the calls; of a call that failed, what it said."""
-    builder = PartBuilder("p", repeats=True)
+    builder = PartBuilder("p", may_repeat=True)
     frames = reader(builder, {})
     for chunk in chunks:
         frames.read(("", chunk))
@@ -35,7 +35,7 @@ def uses(events: Iterable[object]) -> list[ToolUse]:
 
 def outcome(*chunks: dict[str, Any]) -> list[tuple[str, Any, bool]]:
     """Each call, and whether it failed."""
-    builder = PartBuilder("p", repeats=True)
+    builder = PartBuilder("p", may_repeat=True)
     frames = FrameReader(builder, {})
     for chunk in chunks:
         frames.read(("", chunk))

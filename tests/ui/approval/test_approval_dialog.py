@@ -49,13 +49,13 @@ def call(number=1, tool="write_file", **changes):
 
 
 class Driver:
-    def __init__(self, qtbot, settle_ms=0):
+    def __init__(self, qtbot, input_delay_ms=0):
         self.bot = qtbot
         self.window = QWidget()
         qtbot.addWidget(self.window)
         self.window.show()
         self.themes = ThemeSource()
-        self.dialog = ApprovalDialog(self.themes, self.window, settle_ms)
+        self.dialog = ApprovalDialog(self.themes, self.window, input_delay_ms)
         self.decisions, self.postponed, self.previews = [], [], []
         self.dialog.decided.connect(lambda *given: self.decisions.append(given))
         self.dialog.postponed.connect(lambda: self.postponed.append(1))
@@ -229,7 +229,7 @@ def test_enter_in_the_message_denies_with_it(driver):
 
 
 def test_what_was_on_its_way_decides_nothing(qtbot):
-    driver = Driver(qtbot, settle_ms=60_000)
+    driver = Driver(qtbot, input_delay_ms=60_000)
     driver.dialog.set_approvals([call()])
     driver.dialog.open()
     for key in (Qt.Key.Key_A, Qt.Key.Key_C, Qt.Key.Key_D):

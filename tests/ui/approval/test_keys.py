@@ -161,7 +161,7 @@ def test_who_has_written_nothing_can_answer_at_once(qtbot):
 @pytest.mark.parametrize("calls", [1, 2])
 @pytest.mark.parametrize("letter", ["e", "x", "w"])
 def test_every_letter_on_its_way_lengthens_the_rest(qtbot, monkeypatch, calls, letter):
-    driver = Driver(qtbot, settle_ms=60_000)
+    driver = Driver(qtbot, input_delay_ms=60_000)
     driver.dialog.set_approvals([call(at) for at in range(calls)])
     driver.dialog.open()
     rest, starts = driver.dialog._bar._delay_timer, []

@@ -172,7 +172,7 @@ def test_what_came_from_outside_can_be_trusted(qtbot):
 
 
 def test_a_click_that_was_on_its_way_trusts_nobody(qtbot):
-    driver = Driver(qtbot, settle_ms=60_000)
+    driver = Driver(qtbot, input_delay_ms=60_000)
     trusted = []
     driver.dialog.trusted.connect(lambda: trusted.append(1))
     driver.dialog.set_approvals([call(reasons=TAINTED, outsiders=("example.org",))])

@@ -119,7 +119,7 @@ def test_the_buttons_are_on_the_screen_and_nothing_is_cut(roomy, room, zoom, sce
     driver = roomy(ROOMS[room], zoom)
     driver.show(*SCENES[scene])
     dialog = driver.dialog
-    for step in (lambda: None, dialog._bar.rules_wanted.emit, dialog._arguments.toggle):
+    for step in (lambda: None, dialog._bar.rules_requested.emit, dialog._arguments.toggle):
         step()
         settle(driver)
         width, height = ROOMS[room]

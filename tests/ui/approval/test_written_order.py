@@ -18,7 +18,7 @@ MARKS = set("\u2066\u2067\u2069")
 
 @pytest.fixture
 def dialog(qtbot):
-    made = ApprovalDialog(ThemeSource(), settle_ms=0)
+    made = ApprovalDialog(ThemeSource(), input_delay_ms=0)
     qtbot.addWidget(made)
     made.resize(800, 700)
     yield made

@@ -189,9 +189,9 @@ def test_without_any_the_other_thing_is_done(in_loop, tmp_path):
 def test_a_new_name_is_listed_however_long_the_disk_takes(in_loop, tmp_path, monkeypatch, is_shown):
     stay_the_writer = JournalQueue._retake_lock
 
-    async def slowly(ledger):
+    async def slowly(journal_queue):
         await asyncio.sleep(0.2)
-        await stay_the_writer(ledger)
+        await stay_the_writer(journal_queue)
 
     async def work(bridge):
         id_ = await say(bridge, "Hello")

@@ -151,7 +151,7 @@ def test_up_in_an_empty_editor_edits_the_last_prompt(driver):
 @pytest.mark.parametrize(("key", "step"), [(Qt.Key.Key_Up, -1), (Qt.Key.Key_Down, 1)])
 def test_with_ctrl_they_walk_messages_where_nothing_is_written(driver, key, step):
     steps = []
-    driver.composer.editor.walk_pressed.connect(steps.append)
+    driver.composer.editor.navigate_pressed.connect(steps.append)
     driver.key(key, Qt.KeyboardModifier.ControlModifier)
     assert (driver.edits, steps) == ([], [step])
     driver.key(key, Qt.KeyboardModifier.AltModifier)
@@ -357,7 +357,7 @@ def test_removing_a_picture_on_its_way_forgets_it(qtbot, run):
     driver = Driver(qtbot, never)
 
     async def steps():
-        driver.editor.picture_given.emit(png())
+        driver.editor.picture_inserted.emit(png())
         await arrived.wait()
         task = driver.composer.attachments._entries[0].task
         driver.bot.keyClick(driver.chips["Attached image: Pasted image"], Qt.Key.Key_Backspace)
@@ -372,7 +372,7 @@ def test_a_blind_model_is_named_before_sending(driver, run):
     async def steps():
         driver.composer.set_supports_images(False)
         assert "cannot see" not in driver.words
-        driver.editor.picture_given.emit(png())
+        driver.editor.picture_inserted.emit(png())
         assert "This model cannot see images." in driver.words
         await driver.ready()
         driver.composer.set_supports_images(None)
@@ -437,7 +437,7 @@ def test_a_failing_intake_does_not_keep_the_message_from_being_sent(qtbot, run):
 
     async def steps():
         driver.type("still here")
-        driver.editor.picture_given.emit(png())
+        driver.editor.picture_inserted.emit(png())
         task = driver.composer.attachments._entries[0].task
         with pytest.raises(MemoryError):
             await task

@@ -108,7 +108,7 @@ def test_a_button_may_show_the_next_banner(driver):
 
 def test_a_lasting_banner_ends(driver):
     with driver.bot.waitSignal(driver.area.closed) as given:
-        driver.area.show_banner(Banner("short", Sentence("Soon gone"), level="undo", lasts=1))
+        driver.area.show_banner(Banner("short", Sentence("Soon gone"), level="undo", duration_ms=1))
     assert given.args == ["short"]
     assert driver.area.keys == []
 

@@ -202,7 +202,7 @@ def test_what_another_process_works_in_is_shown_and_not_changed(on_screen, tmp_p
         other = await Engine.open(tmp_path / "data", RunDefaults(program="ask"))
         session = await let_go(other, first)
         session.change_record(reasoning=MAX, model="plain")
-        await session.settle()
+        await session.flush()
         screen.write("for the second")
         await until(lambda: screen.kept_draft() == "for the second")
 

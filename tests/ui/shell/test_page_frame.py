@@ -41,7 +41,7 @@ def test_what_is_said_is_scrolled_into_view_until_one_goes_on_writing(qtbot):
 def test_what_the_figures_leave_is_the_title_s(qtbot):
     frame, meter = PageFrame(ThemeSource()), UsageMeter()
     qtbot.addWidget(frame)
-    frame.fill(meter, QWidget(), QWidget())
+    frame.set_content(meter, QWidget(), QWidget())
     used = Usage(input_tokens=48_000, output_tokens=2_400, cache_read_tokens=39_840, total_tokens=50_400, cost=0.42)
     meter.show_usage(used, ConversationUsage(lambda: [Message(role=Role.ASSISTANT, usage=used)]), 200_000)
     frame.resize(340, 300)

@@ -341,7 +341,7 @@ def test_a_conversation_that_somebody_else_wrote_in_is_opened_again(on_screen):
         screen.write("Hello")
         screen.press("Send")
         await until(lambda: screen.answers() == ["half"])
-        await before._session.settle()
+        await before._session.flush()
         last = [each for each in heard if each.run_id][-1]
         # Somebody without locks goes on in this very run.
         strange = [

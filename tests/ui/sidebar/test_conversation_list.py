@@ -165,7 +165,7 @@ def foot(driver):
     for each, keys in zip(actions, ("Ctrl+,", "", "Ctrl+K", "F1"), strict=True):
         each.setShortcut(keys)
         each.triggered.connect(lambda *_, action=each: driver.pressed.append(action.text()))
-    driver.pane.offer(*actions)
+    driver.pane.add_footer(*actions)
     return driver
 
 

@@ -97,8 +97,13 @@ def answer(view: TranscriptView) -> None:
         view.caret.toggle()
     rows = view.row_viewport.rows
     laid = sum(block.is_laid_out for row in rows._rows.values() for block in row.blocks)
-    place = view.caret.place
-    say(rows=len(rows._rows), laid=laid, caret=place and [place.row, place.block, place.offset], top=rows.top)
+    position = view.caret.position
+    say(
+        rows=len(rows._rows),
+        laid=laid,
+        caret=position and [position.row, position.block, position.offset],
+        top=rows.top,
+    )
 
 
 def main():

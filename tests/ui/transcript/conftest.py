@@ -19,8 +19,8 @@ def _copies_at_once(monkeypatch):
 @pytest.fixture
 def render_context(qapp, tmp_path):
     """What a row works with, without a view."""
-    workshop, facts = JobQueue(), RowSignals()
-    highlighter = Highlighter(workshop, facts)
-    yield RenderContext(RenderStyle(LIGHT, 100), facts, ThumbnailCache(NoPictures(tmp_path), workshop), highlighter)
+    job_queue, signals = JobQueue(), RowSignals()
+    highlighter = Highlighter(job_queue, signals)
+    yield RenderContext(RenderStyle(LIGHT, 100), signals, ThumbnailCache(NoPictures(tmp_path), job_queue), highlighter)
     highlighter.stop()
-    workshop.close()
+    job_queue.close()

@@ -61,7 +61,7 @@ class Standing:
         """A block in the viewport."""
         return self.rows.row(row).block_box(block).translated(self.view.row_viewport.row_box(row).topLeft())
 
-    def place(self, row, block, x=3):
+    def position(self, row, block, x=3):
         """A point at the beginning of a block."""
         return self.box_of(row, block).topLeft() + QPoint(x, 8)
 

@@ -24,7 +24,7 @@ from ui.transcript.surface.scroller import Scroller
 
 
 class Listener:
-    def __init__(self, stage, qtbot):
+    def __init__(self, render_context, qtbot):
         self.heard: list[tuple[str, bool]] = []
         self.listening = True
         self.viewport = QWidget()
@@ -32,8 +32,8 @@ class Listener:
         qtbot.addWidget(self.viewport)
         self.transcript = Transcript()
         self.feed = Feed(self.transcript)
-        self.screen = RowViewport(self.viewport, RowList(self.transcript, stage, 600, 400))
-        self.scroller = Scroller(self.screen, self.bar, self.viewport)
+        self.viewport = RowViewport(self.viewport, RowList(self.transcript, render_context, 600, 400))
+        self.scroller = Scroller(self.viewport, self.bar, self.viewport)
         self.announcer = Announcer(lambda words, urgent: self.heard.append((words, urgent)), lambda: self.listening)
 
     def send(self, *events):
@@ -41,31 +41,31 @@ class Listener:
 
     def send_changes(self, changes):
         self.scroller.apply(changes)
-        self.announcer.announce_changes(changes, self.screen.rows)
+        self.announcer.announce_changes(changes, self.viewport.rows)
 
 
-def test_an_answer_is_said_once_when_it_is_finished_and_never_before(stage, qtbot):
-    listener = Listener(stage, qtbot)
+def test_an_answer_is_said_once_when_it_is_finished_and_never_before(render_context, qtbot):
+    listener = Listener(render_context, qtbot)
     listener.send(TurnStarted("t", "m", "model"))
     for piece in ("First ", "**para", "graph**.", "\n\nSec", "ond.\n", "\nThird"):
         listener.send(ContentDelta(piece))
     assert listener.heard == []
     listener.send(RunFinished(RunEnd.COMPLETED))
     assert listener.heard == [("First paragraph.\nSecond.\nThird", False)]
-    listener.announcer.announce_changes([Updated(0, "state")], listener.screen.rows)
+    listener.announcer.announce_changes([Updated(0, "state")], listener.viewport.rows)
     assert len(listener.heard) == 1
 
 
-def test_thinking_tells_only_that_it_is_over(stage, qtbot):
-    listener = Listener(stage, qtbot)
+def test_thinking_tells_only_that_it_is_over(render_context, qtbot):
+    listener = Listener(render_context, qtbot)
     listener.send(TurnStarted("t", "m", "model"), ThinkingDelta("A secret thought."))
     assert listener.heard == []
     listener.send(ContentDelta("Answer"))
     assert [words for words, _ in listener.heard] == ["Thinking: Thought for 1 s"]
 
 
-def test_errors_are_urgent_and_calls_tell_that_they_wait_and_how_they_ended(stage, qtbot):
-    listener = Listener(stage, qtbot)
+def test_errors_are_urgent_and_calls_tell_that_they_wait_and_how_they_ended(render_context, qtbot):
+    listener = Listener(render_context, qtbot)
     listener.send(TurnStarted("t", "m", "model"), ToolUse(id="a", name="run", input={}))
     listener.send(ApprovalRequested("approval", "a", "digest"))
     listener.send(ToolStarted("a", {}))
@@ -80,28 +80,28 @@ def test_errors_are_urgent_and_calls_tell_that_they_wait_and_how_they_ended(stag
     assert urgent
 
 
-def test_what_was_said_of_rows_that_are_gone_is_forgotten(stage, qtbot):
-    listener = Listener(stage, qtbot)
+def test_what_was_said_of_rows_that_are_gone_is_forgotten(render_context, qtbot):
+    listener = Listener(render_context, qtbot)
     for number in range(3):
         listener.send(ErrorOccurred("k", f"m{number}", Sentence(f"It broke {number}."), Sentence("Try again.")))
     assert len(listener.announcer._announced) == 3
     del listener.transcript._items[1]
     listener.send_changes([Removed(1, 1)])
     assert listener.announcer._announced == {(item.id, "there") for item in listener.transcript}
-    listener.announcer.announce_changes([Updated(0, "state")], listener.screen.rows)
+    listener.announcer.announce_changes([Updated(0, "state")], listener.viewport.rows)
     assert len(listener.heard) == 3
 
 
-def test_another_conversation_begins_with_nothing_said(stage, qtbot):
-    listener = Listener(stage, qtbot)
+def test_another_conversation_begins_with_nothing_said(render_context, qtbot):
+    listener = Listener(render_context, qtbot)
     listener.send(ErrorOccurred("k", "m", Sentence("It broke."), Sentence("Try again.")))
-    other = RowList(Transcript(), stage, 600, 400)
+    other = RowList(Transcript(), render_context, 600, 400)
     listener.announcer.announce_changes([], other)
     assert listener.announcer._announced == set()
 
 
-def test_nothing_is_said_while_nobody_listens(stage, qtbot):
-    listener = Listener(stage, qtbot)
+def test_nothing_is_said_while_nobody_listens(render_context, qtbot):
+    listener = Listener(render_context, qtbot)
     listener.listening = False
     listener.send(TurnStarted("t", "m", "model"), ContentDelta("A.\n\nB.\n"), RunFinished(RunEnd.COMPLETED))
     assert listener.heard == []

@@ -97,11 +97,11 @@ def test_a_growing_table_lays_out_only_its_new_rows(look):
     (leaf,), references = parse_leaves(head + "| 1 | 2 |\n")
     block = TableBlock(leaf, references)
     block.layout(500, look)
-    kept = [block.flow(0, 0, look), block.flow(1, 1, look)]
+    kept = [block.text_layout(0, 0, look), block.text_layout(1, 1, look)]
     (longer,), _ = parse_leaves(head + "| 1 | 2 |\n| 3 | 4 |\n")
     block.set_leaf(longer)
     block.layout(500, look)
-    assert [block.flow(0, 0, look), block.flow(1, 1, look)] == kept
+    assert [block.text_layout(0, 0, look), block.text_layout(1, 1, look)] == kept
     assert 0 < block.tops[3] - block.dirty_from < 12
 
 
@@ -115,17 +115,17 @@ def test_a_longer_paragraph_is_painted_from_where_it_differs(look):
 
 
 def test_right_to_left_text_stands_at_the_right(look):
-    flow = TextLayout(Line("שלום עולם"), look.body, look, 400, look.line)
-    assert flow.boxes(0, 4)[0].left() > 200
+    text_layout = TextLayout(Line("שלום עולם"), look.body, look, 400, look.line)
+    assert text_layout.boxes(0, 4)[0].left() > 200
     assert TextLayout(Line("hello"), look.body, look, 400, look.line).boxes(0, 4)[0].left() < 5
 
 
 def test_places_of_links(look):
-    flow = TextLayout(parse_inline("a [link](https://x.org) b"), look.body, look, 400, look.line)
-    box = flow.boxes(2, 4)[0]
-    assert flow.link_at(box.center().x(), box.center().y()) == "https://x.org"
-    assert flow.link_at(box.right() + 8, box.center().y()) == ""
-    assert flow.offset_at(box.left() + 1, 5) == 2
+    text_layout = TextLayout(parse_inline("a [link](https://x.org) b"), look.body, look, 400, look.line)
+    box = text_layout.boxes(2, 4)[0]
+    assert text_layout.link_at(box.center().x(), box.center().y()) == "https://x.org"
+    assert text_layout.link_at(box.right() + 8, box.center().y()) == ""
+    assert text_layout.offset_at(box.left() + 1, 5) == 2
 
 
 @pytest.mark.parametrize(
@@ -143,11 +143,11 @@ def test_places_of_links(look):
         (CallState.ENDED, Outcome.UNKNOWN, "Unknown"),
     ],
 )
-def test_a_call_tells_its_state_by_word_icon_and_colour(stage, state, outcome, words):
+def test_a_call_tells_its_state_by_word_icon_and_colour(render_context, state, outcome, words):
     item = ToolCallItem("i", "m", "t", "run", {"path": "x"}, state=state, approval_id="a")
     if outcome:
         item.result = ToolResult(tool_use_id="t", content=(Text(text="out"),), outcome=outcome)
-    row = make_row(item, stage, 600)
+    row = make_row(item, render_context, 600)
     head = row.blocks[0].head
     assert head.state == words
     assert head.state_icon
@@ -158,19 +158,19 @@ def test_a_call_tells_its_state_by_word_icon_and_colour(stage, state, outcome, w
     assert ("Review" in names) == (state is CallState.WAITING)
 
 
-def test_an_edited_call_tells_the_arguments_that_ran(stage):
+def test_an_edited_call_tells_the_arguments_that_ran(render_context):
     item = ToolCallItem("i", "m", "t", "run", {"command": "rm -r /"}, state=CallState.ENDED)
     item.effective_input = {"command": "ls"}
     item.result = ToolResult(tool_use_id="t", content=(Text(text="out"),))
-    row = make_row(item, stage, 600)
+    row = make_row(item, render_context, 600)
     assert "arguments, edited: command: ls" in row.spoken_text()
     assert "rm -r" not in row.spoken_text()
     assert row.blocks[1].spoken_text() == "edited · command: ls"
 
 
-def test_a_question_to_the_person_waits_for_them_and_counts_no_seconds(stage):
+def test_a_question_to_the_person_waits_for_them_and_counts_no_seconds(render_context):
     item = ToolCallItem("i", "m", "t", "ask_user", {"question": "Which?"}, state=CallState.RUNNING)
-    row = make_row(item, stage, 600)
+    row = make_row(item, render_context, 600)
     head = row.blocks[0].head
     assert (head.state, head.state_color) == ("Waiting for you", "warning")
     assert "Waiting for you" in row.spoken_text()
@@ -183,10 +183,10 @@ def test_a_question_to_the_person_waits_for_them_and_counts_no_seconds(stage):
     assert row.blocks[0].head.state == "Done"
 
 
-def test_what_was_undone_has_not_the_sign_of_the_button_beside_it(stage):
+def test_what_was_undone_has_not_the_sign_of_the_button_beside_it(render_context):
     item = ToolCallItem("i", "m", "t", "run", {}, state=CallState.ENDED, checkpoints={"c": True}, redos={"r": False})
     item.result = ToolResult(tool_use_id="t")
-    head = make_row(item, stage, 600).blocks[0].head
+    head = make_row(item, render_context, 600).blocks[0].head
     assert (head.state, head.action) == ("Undone", "Redo")
     assert head.state_icon not in {"undo", "redo"}
 

@@ -79,7 +79,7 @@ def test_lines_in_several_scripts_are_equally_high(look):
     leaves, _ = parse_leaves(text)
     block = MarkdownTextBlock(leaves[0], {})
     block.layout(WIDE, look)
-    tops = [*block._flow.tops, block._flow.height]
+    tops = [*block._text_layout.tops, block._text_layout.height]
     steps = {after - before for before, after in pairwise(tops)}
     assert max(steps) - min(steps) <= 2
 
@@ -88,4 +88,4 @@ def test_code_with_a_hidden_character_in_it_stands_on_one_ground(look):
     leaves, _ = parse_leaves("`a\u200bb` and `c`")
     block = MarkdownTextBlock(leaves[0], {})
     block.layout(WIDE, look)
-    assert len(block._flow._make_chips()) == 2
+    assert len(block._text_layout._make_chips()) == 2

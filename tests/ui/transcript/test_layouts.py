@@ -86,12 +86,12 @@ class Told:
 
     def __init__(self, patch):
         self.lays, self.tellings = Counter(), 0
-        lay, tell = BlockColumn.layout, RenderQueue._notify
+        lay, notify = BlockColumn.layout, RenderQueue._notify
         patch.setattr(BlockColumn, "layout", lambda row, at: self.lays.update([id(row.blocks[at])]) or lay(row, at))
 
         def told(orders):
             self.tellings += bool(orders._ready_listeners)
-            tell(orders)
+            notify(orders)
 
         patch.setattr(RenderQueue, "_notify", told)
 
@@ -120,17 +120,17 @@ def test_what_is_finished_is_laid_out_again_only_when_pictures_of_formulas_were_
     with pytest.MonkeyPatch.context() as patch:
         told = Told(patch)
 
-        def look():
+        def style():
             row = rows.row(0)
             kept.extend((each, told.lays[id(each)], told.tellings) for each in row.blocks[len(kept) : row.closed])
             drawing.viewport().grab()
 
         for piece in cut_up(text, sizes):
             drawing.apply(feed(ContentDelta(piece)))
-            look()
+            style()
             qtbot.wait(20)
         drawing.apply(feed(RunFinished(RunEnd.COMPLETED)))
-        look()
+        style()
         qtbot.waitUntil(lambda: not orders._wanted and not orders._ready_listeners)
         drawing.viewport().grab()
         assert rows.row(0).blocks[: len(kept)] == [each for each, _, _ in kept]

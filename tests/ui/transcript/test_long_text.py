@@ -49,9 +49,9 @@ def laid_out(monkeypatch):
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
-def test_a_paragraph_that_grows_is_laid_out_at_its_end_only(stage, laid_out, unit):
+def test_a_paragraph_that_grows_is_laid_out_at_its_end_only(render_context, laid_out, unit):
     item = AnswerItem("i", "m")
-    row = make_row(item, stage, 700)
+    row = make_row(item, render_context, 700)
     chunk = (unit * PIECE)[:3000]
     for _ in range(40):
         item.text.append(chunk)
@@ -66,9 +66,9 @@ def test_a_paragraph_that_grows_is_laid_out_at_its_end_only(stage, laid_out, uni
     assert sum(laid_out) <= 6 * (PIECE + 8)
 
 
-def test_a_piece_that_is_full_is_not_laid_out_again(stage, laid_out):
+def test_a_piece_that_is_full_is_not_laid_out_again(render_context, laid_out):
     item = AnswerItem("i", "m", StreamedText("x" * (3 * PIECE + 10)))
-    row = make_row(item, stage, 700)
+    row = make_row(item, render_context, 700)
     row.settle(0, row.height)
     row.settle(0, row.height)
     laid_out.clear()
@@ -88,7 +88,7 @@ def test_a_piece_that_is_full_is_not_laid_out_again(stage, laid_out):
 def test_pieces_joined_are_the_text_and_growing_keeps_them(parts):
     text = "".join(parts) * 3
     found = list(split_long_text(text))
-    assert "".join((joint or "") + piece for joint, piece in found) == text
+    assert "".join((separator or "") + piece for separator, piece in found) == text
     assert max(len(piece) for _, piece in found) <= PIECE
     longer = list(split_long_text(text + "more of it" * 30))
     assert longer[: len(found) - 1] == found[:-1]
@@ -100,14 +100,14 @@ def test_a_piece_has_only_so_many_signs_and_no_word_of_it_is_torn(text):
     assert len(found) > 1
     assert max(sum(piece.count(sign) for sign in "*_~[") for _, piece in found) <= 600
     if " " in text:
-        assert all(joint in {None, " ", "\n"} for joint, _ in found)
+        assert all(separator in {None, " ", "\n"} for separator, _ in found)
 
 
 @pytest.mark.parametrize("cluster", ["e\u0301\u0302", "\U0001f469\u200d\U0001f680", "\U0001f44d\U0001f3fd"])
 @pytest.mark.parametrize("before", range(5))
 def test_a_character_of_several_parts_is_not_torn(cluster, before):
-    for joint, piece in list(split_long_text("x" * before + cluster * PIECE))[1:]:
-        assert joint == ""
+    for separator, piece in list(split_long_text("x" * before + cluster * PIECE))[1:]:
+        assert separator == ""
         assert piece.startswith(cluster)
 
 
@@ -129,30 +129,30 @@ def test_a_long_paragraph_is_the_same_streamed_and_whole(text):
     assert len(closed) > 4
 
 
-def test_a_paragraph_in_pieces_is_copied_and_selected_as_one(stage):
+def test_a_paragraph_in_pieces_is_copied_and_selected_as_one(render_context):
     said = "word\n" * 2000 + "x" * 9000 + " 😀 end"
-    answer = make_row(AnswerItem("i", "m", StreamedText(f"a\n\n{said}\n\nb"), finished=True), stage, 700)
+    answer = make_row(AnswerItem("i", "m", StreamedText(f"a\n\n{said}\n\nb"), finished=True), render_context, 700)
     assert len(answer.blocks) > 5
     assert answer.plain() == f"a\n\n{said}\n\nb"
     assert answer.whole(2) == (1, len(answer.blocks) - 2)
     assert answer.whole(0) == (0, 0)
     first, second = answer.blocks[1].plain(), answer.blocks[2].plain()
     assert answer.plain((1, len(first) - 3), (2, 3)) == f"{first[-3:]}\n{second[:3]}"
-    user = make_row(UserItem("u", "m", said), stage, 700)
+    user = make_row(UserItem("u", "m", said), render_context, 700)
     assert user.plain() == said
 
 
-def test_pieces_stand_below_each_other_without_a_gap(stage):
-    row = make_row(AnswerItem("i", "m", StreamedText("a\n\n" + "w " * PIECE), finished=True), stage, 700)
+def test_pieces_stand_below_each_other_without_a_gap(render_context):
+    row = make_row(AnswerItem("i", "m", StreamedText("a\n\n" + "w " * PIECE), finished=True), render_context, 700)
     row.settle(0, row.height)
     row.settle(0, row.height)
     assert row.block_box(2).top() == row.block_box(1).top() + row.block_box(1).height()
     assert row.block_box(1).top() > row.block_box(0).bottom() + 1
 
 
-def test_pictures_without_words_have_no_empty_block(stage):
+def test_pictures_without_words_have_no_empty_block(render_context):
     image = Image(source=UrlSource(url="https://x.org/a.png"))
-    assert len(make_row(UserItem("u", "m", "", (image,)), stage, 700).blocks) == 1
+    assert len(make_row(UserItem("u", "m", "", (image,)), render_context, 700).blocks) == 1
 
 
 @pytest.mark.parametrize("text", ["[" * 1000, "![" * 501, "*a* " * PIECE])
@@ -180,9 +180,9 @@ def test_a_very_long_open_block_is_not_read_again_for_each_piece(monkeypatch):
     assert len(read) == 20
 
 
-def test_of_a_long_table_only_what_is_seen_is_laid_out(stage, laid_out):
+def test_of_a_long_table_only_what_is_seen_is_laid_out(render_context, laid_out):
     text = "| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 3000 + "| é | [x](https://x.org) |\n"
-    row = make_row(AnswerItem("i", "m", StreamedText(text), finished=True), stage, 700)
+    row = make_row(AnswerItem("i", "m", StreamedText(text), finished=True), render_context, 700)
     row.settle(0, SCREEN)
     assert laid_out == []
     assert len(row.blocks) < 20
@@ -193,7 +193,7 @@ def test_of_a_long_table_only_what_is_seen_is_laid_out(stage, laid_out):
     painter = QPainter(picture)
     row.paint(painter, QRect(0, 20_000, 700, SCREEN), None)
     painter.end()
-    assert 4 < len(laid_out) < 3 * SCREEN // stage.look.line
+    assert 4 < len(laid_out) < 3 * SCREEN // render_context.style.line
     block = row.blocks[3]
     row.settle_block(3)
     assert block.offset_at(QPoint(0, block.tops[10] + 8)) == 10 * len("1\t2\n")
@@ -202,13 +202,13 @@ def test_of_a_long_table_only_what_is_seen_is_laid_out(stage, laid_out):
         block = row.blocks[index]
         lazy = block.tops[:]
         for at, cells in enumerate(block.cells.lines()):
-            tall = max(block.flow(at, column, stage.look).height for column in range(len(cells)))
-            assert tall + stage.look.px(12) == lazy[at + 1] - lazy[at]
+            tall = max(block.text_layout(at, column, render_context.style).height for column in range(len(cells)))
+            assert tall + render_context.style.px(12) == lazy[at + 1] - lazy[at]
 
 
-def test_of_an_endless_cell_the_beginning_is_laid_out_and_all_is_copied(stage, laid_out):
+def test_of_an_endless_cell_the_beginning_is_laid_out_and_all_is_copied(render_context, laid_out):
     text = "| a | b |\n|---|---|\n| " + "[x" * 50_000 + " | 2 |\n"
-    row = make_row(AnswerItem("i", "m", StreamedText(text), finished=True), stage, 700)
+    row = make_row(AnswerItem("i", "m", StreamedText(text), finished=True), render_context, 700)
     row.settle(0, SCREEN)
     assert max(laid_out) == PIECE + 1
     assert row.plain() == "a\tb\n" + "[x" * 50_000 + "\t2"
@@ -222,10 +222,10 @@ def test_what_is_nested_too_deep_is_still_there(text):
     assert max(len(leaf.containers) for leaf in leaves) <= 20
 
 
-def test_hidden_characters_of_a_call_are_seen(stage):
+def test_hidden_characters_of_a_call_are_seen(render_context):
     given = {"path": "safe\u202etxt.exe", "\u2066key": "a\u200bb"}
     item = ToolCallItem("i", "m", "t", "wr\u202eite\n_file", given, state=CallState.PENDING)
-    row = make_row(item, stage, 600)
+    row = make_row(item, render_context, 600)
     assert row.blocks[0].head.title == "wr⟨U+202E⟩ite _file"
     assert row.label == "Tool call: wr⟨U+202E⟩ite _file"
     assert "safe⟨U+202E⟩txt.exe" in row.blocks[1].plain()

@@ -188,9 +188,9 @@ def test_chemistry(text, latex):
 
 @pytest.fixture
 def formulas(qapp):
-    workshop = JobQueue()
-    yield FormulaCache(workshop)
-    workshop.close()
+    job_queue = JobQueue()
+    yield FormulaCache(job_queue)
+    job_queue.close()
 
 
 def wait_for(formulas, shape, qtbot):
@@ -271,32 +271,37 @@ def painted(block, look, width=400, height=200):
 def test_objects_have_their_room_in_a_line(look):
     line = parse_inline("so $x$ and $y$ here")
     objects = {at: InlineObject(50, 30, 20) for at, char in enumerate(line.text) if char == OBJECT}
-    flow = TextLayout(line, look.body, look, 400, look.line, objects=objects)
+    text_layout = TextLayout(line, look.body, look, 400, look.line, objects=objects)
     bare = TextLayout(parse_inline("so  and  here"), look.body, look, 400, look.line)
-    assert flow.height >= 50
-    assert abs(flow.width - bare.width - 100) < 3
-    boxes = flow.object_boxes()
+    assert text_layout.height >= 50
+    assert abs(text_layout.width - bare.width - 100) < 3
+    boxes = text_layout.object_boxes()
     assert [round(box.width()) for box in boxes.values()] == [50, 50]
-    assert all(box.top() >= 0 and box.bottom() <= flow.height for box in boxes.values())
-    assert abs(flow.boxes(3, 1)[0].width() - 50) < 1
-    assert flow.offset_at(boxes[3].left() + 40, 10) == 4
+    assert all(box.top() >= 0 and box.bottom() <= text_layout.height for box in boxes.values())
+    assert abs(text_layout.boxes(3, 1)[0].width() - 50) < 1
+    assert text_layout.offset_at(boxes[3].left() + 40, 10) == 4
 
 
 def test_lines_without_objects_stay_as_high_as_they_were(look):
     text = "some words that fill a line " * 6
     line = parse_inline(f"{text}$x$ {text}")
-    flow = TextLayout(line, look.body, look, 400, look.line, objects={utf16_length(text): InlineObject(20, 40, 20)})
-    heights = [after - before for before, after in zip(flow.tops, [*flow.tops[1:], flow.height], strict=True)]
+    text_layout = TextLayout(
+        line, look.body, look, 400, look.line, objects={utf16_length(text): InlineObject(20, 40, 20)}
+    )
+    heights = [
+        after - before
+        for before, after in zip(text_layout.tops, [*text_layout.tops[1:], text_layout.height], strict=True)
+    ]
     assert max(heights) > 55
     assert sorted(heights)[:-1] == [look.line] * (len(heights) - 1)
 
 
 def test_an_object_in_text_from_right_to_left_stands_in_its_order(look):
     line = parse_inline("שלום $x$ עולם")
-    flow = TextLayout(line, look.body, look, 400, look.line, objects={5: InlineObject(50, 10, 5)})
-    box = flow.object_boxes()[5]
-    assert flow.boxes(0, 4)[0].left() >= box.right()
-    assert flow.boxes(7, 4)[0].right() <= box.left()
+    text_layout = TextLayout(line, look.body, look, 400, look.line, objects={5: InlineObject(50, 10, 5)})
+    box = text_layout.object_boxes()[5]
+    assert text_layout.boxes(0, 4)[0].left() >= box.right()
+    assert text_layout.boxes(7, 4)[0].right() <= box.left()
 
 
 def host_of(formulas, changed):
@@ -307,11 +312,11 @@ def test_a_paragraph_shows_the_source_until_the_formula_is_there(formulas, look,
     changed = []
     block = MarkdownTextBlock(Leaf("paragraph", r"so $\frac{a}{b}$ is"), {}, math=host_of(formulas, changed))
     before = block.layout(400, look)
-    source = block._flow.object_boxes()[3].width()
+    source = block._text_layout.object_boxes()[3].width()
     qtbot.waitUntil(lambda: bool(changed))
     assert not block.is_laid_out
     assert block.layout(400, look) > before
-    assert block._flow.object_boxes()[3].width() < source
+    assert block._text_layout.object_boxes()[3].width() < source
     assert len(changed) == 1
 
 
@@ -325,16 +330,16 @@ def test_what_was_asked_for_twice_is_told_once(formulas, look, qtbot):
 
 
 def test_a_line_by_itself_shows_the_sources_of_its_formulas(look):
-    flow = TextLayout(parse_inline("a $x^2$ b"), look.body, look, 400, look.line)
+    text_layout = TextLayout(parse_inline("a $x^2$ b"), look.body, look, 400, look.line)
     longer = TextLayout(parse_inline("a $x^2 + y^2$ b"), look.body, look, 400, look.line)
-    assert longer.object_boxes()[2].width() > flow.object_boxes()[2].width() > 20
+    assert longer.object_boxes()[2].width() > text_layout.object_boxes()[2].width() > 20
 
 
 def test_places_in_a_paragraph_are_those_of_its_plain_text(look):
     block = MarkdownTextBlock(Leaf("paragraph", r"so $\alpha$ is"), {})
     block.layout(400, look)
     assert block.plain() == r"so $\alpha$ is"
-    end = block._flow.object_boxes()[3].right()
+    end = block._text_layout.object_boxes()[3].right()
     assert block.offset_at(QPoint(int(end), 5)) == len(r"so $\alpha$")
     assert block.offset_at(QPoint(399, 5)) == len(block.plain())
     assert block.paragraph_at(4) == (0, len(block.plain()))
@@ -348,9 +353,9 @@ def test_the_tip_says_source_and_reason(formulas, look, qtbot):
     block.layout(400, look)
     qtbot.waitUntil(lambda: bool(changed))
     block.layout(400, look)
-    inside = block._flow.object_boxes()[0].center().toPoint()
+    inside = block._text_layout.object_boxes()[0].center().toPoint()
     assert block.tooltip_at(inside) == "\\foobar\nThis formula cannot be drawn: \\foobar is not known."
-    link = block._flow.boxes(6, 1)[0].center().toPoint()
+    link = block._text_layout.boxes(6, 1)[0].center().toPoint()
     assert block.tooltip_at(link) == "https://x.org"
     assert block.tooltip_at(QPoint(390, 5)) == ""
 
@@ -362,9 +367,9 @@ def test_a_formula_that_is_too_wide_for_its_line_is_made_smaller(formulas, look,
     block.layout(400, look)
     qtbot.waitUntil(lambda: bool(changed))
     block.layout(400, look)
-    whole = block._flow.object_boxes()[0].width()
+    whole = block._text_layout.object_boxes()[0].width()
     block.layout(int(whole * 0.8), look)
-    assert block._flow.object_boxes()[0].width() <= whole * 0.8
+    assert block._text_layout.object_boxes()[0].width() <= whole * 0.8
     block.layout(int(whole * 0.4), look)
     assert "too wide" in block.tooltip_at(QPoint(5, 8))
 
@@ -438,7 +443,7 @@ def test_text_without_formulas_asks_for_nothing(look):
     block.layout(300, look)
     assert block._formulas is None
     assert block.tooltip_at(QPoint(0, 0)) == ""
-    assert block._flow.object_boxes() == {}
+    assert block._text_layout.object_boxes() == {}
     assert QPointF(0, block.first_line(look).top()) == QPointF(0, 0)
 
 

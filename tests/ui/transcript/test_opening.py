@@ -30,11 +30,11 @@ def press(row, name="Show details"):
     control.press()
 
 
-def test_a_notice_opens_and_folds_again(stage):
-    row = make_row(notice(), stage, 600)
+def test_a_notice_opens_and_folds_again(render_context):
+    row = make_row(notice(), render_context, 600)
     assert "shed" not in row.plain()
     changed = []
-    stage.facts.changed.connect(changed.append)
+    render_context.signals.changed.connect(changed.append)
     press(row)
     assert "Goals" in row.plain()
     assert "Paint the shed." in row.plain()
@@ -43,14 +43,14 @@ def test_a_notice_opens_and_folds_again(stage):
     assert changed == ["i", "i"]
 
 
-def test_a_notice_with_nothing_behind_it_has_nothing_to_open(stage):
-    row = make_row(notice(""), stage, 600)
+def test_a_notice_with_nothing_behind_it_has_nothing_to_open(render_context):
+    row = make_row(notice(""), render_context, 600)
     row.settle(0, 10_000)
     assert not list(row.controls())
 
 
-def test_what_is_behind_a_notice_is_not_read_out_before_it_is_opened(stage):
-    row = make_row(notice(), stage, 600)
+def test_what_is_behind_a_notice_is_not_read_out_before_it_is_opened(render_context):
+    row = make_row(notice(), render_context, 600)
     assert "shed" not in row.spoken_text()
     press(row)
     assert "shed" in row.spoken_text()
@@ -65,15 +65,15 @@ def delegated(*, ended):
     return item
 
 
-def test_a_specialists_call_shows_its_steps_while_it_works_and_beside_its_answer(stage):
-    row = make_row(delegated(ended=False), stage, 600)
+def test_a_specialists_call_shows_its_steps_while_it_works_and_beside_its_answer(render_context):
+    row = make_row(delegated(ended=False), render_context, 600)
     assert "read_file · path: a.txt" in row.plain()
     press(row)
     assert [(block._title, block.text) for block in row.blocks if isinstance(block, CodeBlock)][1:] == [
         ("steps", "read_file · path: a.txt"),
     ]
     press(row)
-    row = make_row(delegated(ended=True), stage, 600)
+    row = make_row(delegated(ended=True), render_context, 600)
     assert "read_file" not in row.plain()
     press(row)
     assert [block.text for block in row.blocks if isinstance(block, CodeBlock)][1:] == [

@@ -9,14 +9,14 @@ def step(text, name="web_search"):
     return ServerStepItem("i", "m", name, text)
 
 
-def test_a_step_is_one_quiet_line_that_opens(stage):
-    row = make_row(step("Looked for the weather in Oslo. " * 20), stage, 600)
+def test_a_step_is_one_quiet_line_that_opens(render_context):
+    row = make_row(step("Looked for the weather in Oslo. " * 20), render_context, 600)
     assert isinstance(row, ServerStepRow)
     assert row.label == "Server step: web_search"
     assert len(row.blocks) == 2
     assert row.blocks[1].plain().endswith("…")
     changed = []
-    stage.facts.changed.connect(changed.append)
+    render_context.signals.changed.connect(changed.append)
     row.settle_block(0)
     (head,) = [control for _, control in row.controls() if control.name == "Show details"]
     head.press()
@@ -26,21 +26,21 @@ def test_a_step_is_one_quiet_line_that_opens(stage):
     assert "weather" in row.spoken_text()
 
 
-def test_a_short_step_has_nothing_to_open(stage):
-    row = make_row(step("Looked for Oslo."), stage, 600)
+def test_a_short_step_has_nothing_to_open(render_context):
+    row = make_row(step("Looked for Oslo."), render_context, 600)
     row.settle_block(0)
     assert row.blocks[1].plain() == "Looked for Oslo."
     assert not list(row.controls())
-    assert len(make_row(step(""), stage, 600).blocks) == 1
+    assert len(make_row(step(""), render_context, 600).blocks) == 1
 
 
-def test_hidden_characters_of_a_step_are_seen(stage):
-    row = make_row(step("a\u202eb", name="x\u202ey\n"), stage, 600)
+def test_hidden_characters_of_a_step_are_seen(render_context):
+    row = make_row(step("a\u202eb", name="x\u202ey\n"), render_context, 600)
     assert "\u202e" not in row.label + row.blocks[0].plain() + row.blocks[1].plain()
 
 
-def test_what_it_did_stands_under_its_name(stage):
-    row = make_row(step("Looked for Oslo."), stage, 600)
+def test_what_it_did_stands_under_its_name(render_context):
+    row = make_row(step("Looked for Oslo."), render_context, 600)
     row.settle(0, 400)
     head, text = row.block_box(0), row.block_box(1)
     assert (head.left(), text.left()) == (0, 24)

@@ -157,7 +157,7 @@ def test_a_compact_card_takes_less_room_and_its_frame_goes_with_it(running):
     for is_compact in (False, True, False):
         running.view._themes.set_reading_style(ReadingStyle(is_compact=is_compact))
         picture = running.view.grab().toImage()
-        border = running.view._render_context.look.color("border").rgb()
+        border = running.view._render_context.style.color("border").rgb()
         middle = picture.width() // 2
         edges = [y for y in range(picture.height()) if picture.pixelColor(middle, y).rgb() == border]
         frames.append((running.row.height, max(edges) - min(edges)))

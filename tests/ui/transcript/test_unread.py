@@ -86,11 +86,11 @@ def test_of_a_long_message_only_what_is_seen_is_read(view):
 
 
 @pytest.mark.parametrize("place", [0.0, 0.4, 1.0])
-def test_nothing_on_the_screen_moves_while_the_rest_is_read(view, place):
+def test_nothing_on_the_screen_moves_while_the_rest_is_read(view, position):
     row = show(view, LONG)
     rows = view.surface.rows
-    if place < 1:
-        rows.jump_to(int(rows.bottom * place))
+    if position < 1:
+        rows.jump_to(int(rows.bottom * position))
         view.scroller.scroll_by(-7)
     before, top, following = picture(view), rows.top, rows.following
     read_ahead(view)
@@ -98,7 +98,7 @@ def test_nothing_on_the_screen_moves_while_the_rest_is_read(view, place):
     assert picture(view) == before
     assert rows.following is following
     assert view.verticalScrollBar().value() == rows.top
-    assert (rows.top == top) is (place == 0)
+    assert (rows.top == top) is (position == 0)
     whole = make_row(AnswerItem("i", "m", StreamedText(LONG), finished=True), view._render_context, rows.width)
     assert row.plain() == whole.plain()
 
@@ -120,19 +120,19 @@ def test_scrolling_into_what_was_not_read_moves_by_what_was_asked(view, pixels):
 
 def test_selection_and_focus_stay_with_their_text(view):
     row = show(view, LONG)
-    screen = view.surface
+    viewport = view.surface
     index = next(at for at in range(len(row.blocks) - 1, 0, -1) if "Words of part" in row.blocks[at].plain())
-    screen.select(TextPosition(1, index, 3), TextPosition(1, index + 1, 2))
-    screen.hovered = screen.focused = (1, f"{index}/Copy code")
+    viewport.select(TextPosition(1, index, 3), TextPosition(1, index + 1, 2))
+    viewport.hovered = viewport.focused = (1, f"{index}/Copy code")
     heard = []
-    screen.on_replaced.append(lambda at, replacement: heard.append((at, replacement.at)))
+    viewport.on_replaced.append(lambda at, replacement: heard.append((at, replacement.at)))
     block, said = row.blocks[index], row.plain((index, 3), (index + 1, 2))
     read_ahead(view)
     now = row.blocks.index(block)
     assert now > index
-    assert (screen.selection.start, screen.selection.end) == (TextPosition(1, now, 3), TextPosition(1, now + 1, 2))
+    assert (viewport.selection.start, viewport.selection.end) == (TextPosition(1, now, 3), TextPosition(1, now + 1, 2))
     assert row.plain((now, 3), (now + 1, 2)) == said
-    assert screen.hovered == screen.focused == (1, f"{now}/Copy code")
+    assert viewport.hovered == viewport.focused == (1, f"{now}/Copy code")
     assert heard
     assert {at for at, _ in heard} == {1}
 
@@ -297,7 +297,7 @@ def test_a_growing_table_is_measured_at_the_cost_of_what_is_new(view, monkeypatc
     assert len(blocks) == 5
     assert all(isinstance(block, TableBlock) and block.columns is blocks[0].columns for block in blocks)
     tall = sum(view.surface.rows.row(0).block_box(index).height() for index in range(5))
-    assert tall == 301 * (view._render_context.look.line + 12) + 2
+    assert tall == 301 * (view._render_context.style.line + 12) + 2
 
 
 def test_a_wider_cell_far_below_widens_the_whole_table(view):

@@ -75,7 +75,7 @@ def test_a_change_above_what_is_read_moves_nothing(qtbot):
 def on_screen(qtbot, view) -> QImage:
     """What the window system was given: grab() would paint everything anew and hide a wrong blit."""
     qtbot.wait(1)
-    return view.screen().grabWindow(view.winId()).toImage()
+    return view.viewport().grabWindow(view.winId()).toImage()
 
 
 def coloured(view) -> bool:
@@ -151,7 +151,7 @@ def test_selection_across_messages_survives_deltas_and_is_copied_plain(qtbot):
     )
     stand.send(TurnStarted("t", "m", "model"), ThinkingDelta("secret thoughts"), ThinkingBlock("x", "p"))
     stand.send(ContentDelta("Four "))
-    stand.drag(stand.place(0, 0, 2), stand.place(3, 0, 400))
+    stand.drag(stand.position(0, 0, 2), stand.position(3, 0, 400))
     stand.send(ContentDelta("five"), RunFinished(RunEnd.COMPLETED))
     QTest.keyClick(stand.view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     text = QGuiApplication.clipboard().text()
@@ -164,7 +164,7 @@ def test_selection_across_messages_survives_deltas_and_is_copied_plain(qtbot):
 
 def test_double_click_takes_the_word_and_a_third_click_the_paragraph(qtbot):
     stand = Standing(qtbot, [Message.assistant("First wordy 😀 paragraph.\n\nSecond.")])
-    point = stand.place(0, 0, 45)
+    point = stand.position(0, 0, 45)
     QTest.mouseDClick(stand.view.viewport(), Qt.MouseButton.LeftButton, pos=point)
     stand.view.copy()
     assert QGuiApplication.clipboard().text() == "wordy"
@@ -233,10 +233,10 @@ def test_messages_are_walked_and_pressed_by_keyboard(qtbot):
 def test_a_link_is_activated_by_a_click_and_never_a_foreign_scheme(qtbot):
     stand = Standing(qtbot, [Message.assistant("[here](https://x.org/a)\n\n[there](javascript:alert)")])
     with qtbot.waitSignal(stand.view.link_activated) as activated:
-        QTest.mouseClick(stand.view.viewport(), Qt.MouseButton.LeftButton, pos=stand.place(0, 0, 8))
+        QTest.mouseClick(stand.view.viewport(), Qt.MouseButton.LeftButton, pos=stand.position(0, 0, 8))
     assert activated.args == ["https://x.org/a"]
     with qtbot.assertNotEmitted(stand.view.link_activated):
-        QTest.mouseClick(stand.view.viewport(), Qt.MouseButton.LeftButton, pos=stand.place(0, 1, 8))
+        QTest.mouseClick(stand.view.viewport(), Qt.MouseButton.LeftButton, pos=stand.position(0, 1, 8))
 
 
 def test_the_context_menu_copies_markdown_of_the_message_under_the_pointer(qtbot, qt_messages):
@@ -244,7 +244,7 @@ def test_the_context_menu_copies_markdown_of_the_message_under_the_pointer(qtbot
     stand = Standing(qtbot, [Message.user("Hi"), Message.assistant("Some **bold** words")])
     from PySide6.QtGui import QContextMenuEvent
 
-    point = stand.place(1, 0)
+    point = stand.position(1, 0)
     event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, point, stand.view.mapToGlobal(point))
     stand.view.contextMenuEvent(event)
     menu = stand.view.findChild(QMenu)
@@ -268,7 +268,7 @@ def test_another_theme_is_painted_and_the_place_kept(long):
     assert index == long.rows._anchor.row
     assert long.picture().pixelColor(2, 2).name() == DARK.window
     long.themes.use(LIGHT, 150)
-    assert long.rows.stage.look.body.pointSizeF() > 15
+    assert long.rows.render_context.style.body.pointSizeF() > 15
 
 
 def test_another_width_keeps_the_block_that_is_read(long):

@@ -15,8 +15,8 @@ class AnswerBar(ShortcutBar):
     yes_pressed = Signal()
     no_pressed = Signal()
 
-    def __init__(self, themes: ThemeSource, settle_ms: int, yes: tuple[str, str], no: tuple[str, str]) -> None:
-        super().__init__(themes, settle_ms)
+    def __init__(self, themes: ThemeSource, input_delay_ms: int, yes: tuple[str, str], no: tuple[str, str]) -> None:
+        super().__init__(themes, input_delay_ms)
         self._can_accept = True
         self._hint: QLabel = label(kind="small", wrap=True)
         self._no = self._create_button(*no, "danger", self._emit_no)

@@ -23,17 +23,19 @@ class ServerRequestPage(QWidget):
     """Keeps what is being filled in as long as it waits. `answered` carries an ElicitationAnswer, or yes or no."""
 
     answered = Signal(object)
-    page_wanted = Signal(str)
+    open_page_requested = Signal(str)
 
-    def __init__(self, themes: ThemeSource, asked: McpRequest, settle_ms: int, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, themes: ThemeSource, asked: McpRequest, input_delay_ms: int, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self.asked = asked
         self.view = self._create_view(themes, asked)
-        yes, no = self._commands()
-        self.bar = AnswerBar(themes, settle_ms, yes, no)
+        yes, no = self._button_texts()
+        self.bar = AnswerBar(themes, input_delay_ms, yes, no)
         self.title = self._title_text()
-        self._build()
-        self._connect()
+        self._build_layout()
+        self._connect_signals()
 
     @property
     def server(self) -> str:
@@ -79,7 +81,7 @@ class ServerRequestPage(QWidget):
             ElicitationForm(asked.request) if asked.request.url is None else UrlElicitationView(themes, asked.request)
         )
 
-    def _commands(self) -> tuple[tuple[str, str], tuple[str, str]]:
+    def _button_texts(self) -> tuple[tuple[str, str], tuple[str, str]]:
         """Yes and no, each with its key. Letters alone are keys where nothing is typed."""
         return {
             "form": ((self.tr("Send"), "Ctrl+Enter"), (self.tr("Decline"), "Ctrl+D")),
@@ -97,7 +99,7 @@ class ServerRequestPage(QWidget):
         }[self._kind].format(self.server)
 
     @property
-    def short(self) -> str:
+    def short_title(self) -> str:
         """What it is, in a list."""
         return {
             "form": self.tr("A form"),
@@ -114,23 +116,23 @@ class ServerRequestPage(QWidget):
             "answer": self.tr("Look whether something stands in it that this server should not have."),
         }[self._kind]
 
-    def _connect(self) -> None:
+    def _connect_signals(self) -> None:
         view, bar = self.view, self.bar
         bar.yes_pressed.connect(self._accept)
-        bar.no_pressed.connect(self._refuse)
-        bar.rested.connect(self._focus_form)
+        bar.no_pressed.connect(self._decline)
+        bar.input_delay_ended.connect(self._focus_form)
         if isinstance(view, ElicitationForm):
             view.changed.connect(self._refresh)
         elif isinstance(view, UrlElicitationView):
-            view.open_requested.connect(self._open)
+            view.open_requested.connect(self._open_page)
         self._refresh()
 
-    def _open(self, address: str) -> None:
+    def _open_page(self, address: str) -> None:
         if self.bar.is_input_delayed or not isinstance(self.view, UrlElicitationView):
             self.bar.extend_input_delay()
             return
         self.view.show_opened()
-        self.page_wanted.emit(address)
+        self.open_page_requested.emit(address)
         self.bar.set_can_accept(True)
 
     def _refresh(self) -> None:
@@ -156,7 +158,7 @@ class ServerRequestPage(QWidget):
             case _:
                 self.answered.emit(True)
 
-    def _refuse(self) -> None:
+    def _decline(self) -> None:
         is_form = isinstance(self.asked, PendingElicitation)
         self.answered.emit(ElicitationAnswer("decline") if is_form else False)
 
@@ -164,7 +166,7 @@ class ServerRequestPage(QWidget):
         if isinstance(self.view, ElicitationForm) and self.isVisible() and self.view.message_box.hasFocus():
             self.view.initial_focus.setFocus(Qt.FocusReason.TabFocusReason)
 
-    def _build(self) -> None:
+    def _build_layout(self) -> None:
         head = QVBoxLayout()
         head.setSpacing(SPACE_XS)
         titles = (label(self.title, "heading", wrap=True), label(self._subtitle(), "muted", wrap=True))

@@ -34,23 +34,25 @@ class ServerRequestDialog(GuardedDialog):
 
     answered = Signal(str, object)
     """A question's id, and an ElicitationAnswer, or yes or no."""
-    page_wanted = Signal(str)
+    open_page_requested = Signal(str)
     """An address that the person wants opened."""
     stop_requested = Signal()
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None, settle_ms: int = INPUT_DELAY_MS) -> None:
+    def __init__(
+        self, themes: ThemeSource, parent: QWidget | None = None, input_delay_ms: int = INPUT_DELAY_MS
+    ) -> None:
         super().__init__(parent)
         self._themes = themes
-        self._settle_ms = settle_ms
+        self._settle_ms = input_delay_ms
         self._pages: dict[str, ServerRequestPage] = {}
         self._count = label(kind="muted", wrap=True)
         self._list = QListWidget()
-        self._line = QHBoxLayout(self)
+        self._main_layout = QHBoxLayout(self)
         self._list_panel = QWidget()
         self._stack = QStackedWidget()
         self._stop = button(self.tr("Stop the agent"), self.stop_requested.emit, "link")
-        self._build()
-        self._list.currentItemChanged.connect(self._turn_to)
+        self._build_layout()
+        self._list.currentItemChanged.connect(self._on_selected)
 
     @property
     def current(self) -> ServerRequestPage | None:
@@ -72,8 +74,8 @@ class ServerRequestDialog(GuardedDialog):
         """These wait now, oldest first. With none left the dialog closes. What cannot be shown is declined."""
         before, was_writing = self.current, self.isVisible() and is_typing_in(self.focusWidget())
         for gone in set(self._pages) - {each.id for each in waiting}:
-            self._take_away(self._pages.pop(gone))
-        unshown = [each for each in waiting if each.id not in self._pages and not self._add(each)]
+            self._remove_page(self._pages.pop(gone))
+        unshown = [each for each in waiting if each.id not in self._pages and not self._add_page(each)]
         self._show_requests([each for each in waiting if each not in unshown], before, was_writing=was_writing)
         for each in unshown:
             self.answered.emit(each.id, ElicitationAnswer("decline") if isinstance(each, PendingElicitation) else False)
@@ -91,7 +93,7 @@ class ServerRequestDialog(GuardedDialog):
             self.current.bar.start_input_delay()
             self.set_initial_focus(was_writing=was_writing)
             announce(self, self.current.title)
-        self._fill(waiting)
+        self._rebuild_list(waiting)
 
     def set_can_stop(self, can_stop: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
         """Whether there is work to be stopped."""
@@ -116,7 +118,9 @@ class ServerRequestDialog(GuardedDialog):
         """Where there is hardly room beside what is asked, it stands above that."""
         zoom = self._themes.zoom
         is_above = width < NARROW_WIDTH * zoom // 100
-        self._line.setDirection(QHBoxLayout.Direction.TopToBottom if is_above else QHBoxLayout.Direction.LeftToRight)
+        self._main_layout.setDirection(
+            QHBoxLayout.Direction.TopToBottom if is_above else QHBoxLayout.Direction.LeftToRight
+        )
         self._list_panel.setMinimumWidth(0 if is_above else LIST_WIDTH * zoom // 100)
         self._list_panel.setMaximumWidth(self.maximumWidth() if is_above else LIST_WIDTH * zoom // 100)
         self._list_panel.setMaximumHeight(4 * self.fontMetrics().height() if is_above else self.maximumHeight())
@@ -149,27 +153,27 @@ class ServerRequestDialog(GuardedDialog):
         if isinstance(page, ServerRequestPage) and isinstance(page.view, UrlElicitationView):
             page.view.show_open_error(translate_sentence(sentence))
 
-    def _add(self, asked: McpRequest) -> bool:
+    def _add_page(self, asked: McpRequest) -> bool:
         """Whether it can be shown: what a server sends must not keep others from being asked."""
         try:
-            self._pages[asked.id] = self._made(asked)
+            self._pages[asked.id] = self._create_page(asked)
         except Exception as error:  # noqa: BLE001 - nobody knows all that can be wrong with what a server sends
             name = type(error).__name__
             _log.warning("a question of the MCP server “%s” cannot be shown (%s): declined", asked.request.server, name)
             return False
         return True
 
-    def _made(self, asked: McpRequest) -> ServerRequestPage:
+    def _create_page(self, asked: McpRequest) -> ServerRequestPage:
         page = ServerRequestPage(self._themes, asked, self._settle_ms)
         # Who answers has done with what they were writing there.
         page.answered.connect(page.setFocus)
         page.answered.connect(partial(self.answered.emit, asked.id))
-        page.page_wanted.connect(self.page_wanted)
+        page.open_page_requested.connect(self.open_page_requested)
         self._stack.addWidget(page)
         self.setTabOrder(page.bar.last_in_tab_order, self._stop)
         return page
 
-    def _take_away(self, page: ServerRequestPage) -> None:
+    def _remove_page(self, page: ServerRequestPage) -> None:
         self._stack.removeWidget(page)
         page.hide()
         page.deleteLater()
@@ -179,20 +183,20 @@ class ServerRequestDialog(GuardedDialog):
         self.setWindowTitle(page.title)
         self.setAccessibleDescription(page.title)
 
-    def _turn_to(self, item: QListWidgetItem | None) -> None:
+    def _on_selected(self, item: QListWidgetItem | None) -> None:
         page = self._pages.get(str(item.data(Qt.ItemDataRole.UserRole))) if item is not None else None
         if page is not None and page is not self.current:
             self._show_page(page)
             page.bar.start_input_delay()
 
-    def _fill(self, waiting: Sequence[McpRequest]) -> None:
+    def _rebuild_list(self, waiting: Sequence[McpRequest]) -> None:
         blocker = QSignalBlocker(self._list)
         self._list.clear()
         for each in waiting:
             page = self._pages[each.id]
             item = QListWidgetItem(page.server, self._list)
             item.setData(Qt.ItemDataRole.UserRole, each.id)
-            item.setData(RowRole.SUBTITLE, page.short)
+            item.setData(RowRole.SUBTITLE, page.short_title)
             item.setData(Qt.ItemDataRole.AccessibleTextRole, page.title)
             if page is self.current:
                 self._list.setCurrentItem(item)
@@ -202,7 +206,7 @@ class ServerRequestDialog(GuardedDialog):
             self._resize_to(DIALOG_WIDTH + LIST_WIDTH)
         self._list_panel.setVisible(len(waiting) > 1)
 
-    def _build(self) -> None:
+    def _build_layout(self) -> None:
         self.setAccessibleName(self.tr("An MCP server asks"))
         self.setWindowTitle(self.tr("An MCP server asks"))
         self.setWindowModality(Qt.WindowModality.WindowModal)
@@ -220,7 +224,7 @@ class ServerRequestDialog(GuardedDialog):
         detail.setSpacing(SPACE_S)
         detail.addWidget(self._stack, 1)
         detail.addWidget(self._stop, 0, Qt.AlignmentFlag.AlignLeft)
-        self._line.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
-        self._line.setSpacing(SPACE_L)
-        self._line.addWidget(self._list_panel)
-        self._line.addLayout(detail, 1)
+        self._main_layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
+        self._main_layout.setSpacing(SPACE_L)
+        self._main_layout.addWidget(self._list_panel)
+        self._main_layout.addLayout(detail, 1)

@@ -48,12 +48,12 @@ def validate_value(field: FormField, written: str | bool | list[str]) -> str:  #
 def _validate_choices(field: FormField, written: list[str]) -> str:
     if not written and not field.required:
         return ""
-    least, most = field.least or (1 if field.required else 0), field.most
-    if len(written) < least:
+    minimum, maximum = field.minimum or (1 if field.required else 0), field.maximum
+    if len(written) < minimum:
         words = QCoreApplication.translate("Form", "Take at least {0} of these.")
-        return words.format(_format_number(least))
-    if most is not None and len(written) > most:
-        return QCoreApplication.translate("Form", "Take at most {0} of these.").format(_format_number(most))
+        return words.format(_format_number(minimum))
+    if maximum is not None and len(written) > maximum:
+        return QCoreApplication.translate("Form", "Take at most {0} of these.").format(_format_number(maximum))
     return ""
 
 
@@ -63,20 +63,20 @@ def _validate_number(field: FormField, written: str) -> str:
     if not _NUMBER.fullmatch(written) or not math.isfinite(float(written.replace(",", "."))):
         return QCoreApplication.translate("Form", "This must be a number, such as 12 or 1.5.")
     number = float(written.replace(",", "."))
-    if field.least is not None and number < field.least:
-        return QCoreApplication.translate("Form", "This must be {0} or more.").format(_format_number(field.least))
-    if field.most is not None and number > field.most:
-        return QCoreApplication.translate("Form", "This must be {0} or less.").format(_format_number(field.most))
+    if field.minimum is not None and number < field.minimum:
+        return QCoreApplication.translate("Form", "This must be {0} or more.").format(_format_number(field.minimum))
+    if field.maximum is not None and number > field.maximum:
+        return QCoreApplication.translate("Form", "This must be {0} or less.").format(_format_number(field.maximum))
     return ""
 
 
 def _validate_length(field: FormField, written: str) -> str:
-    if field.least is not None and len(written) < field.least:
+    if field.minimum is not None and len(written) < field.minimum:
         words = QCoreApplication.translate("Form", "This must have at least {0} characters; it has {1}.")
-        return words.format(_format_number(field.least), len(written))
-    if field.most is not None and len(written) > field.most:
+        return words.format(_format_number(field.minimum), len(written))
+    if field.maximum is not None and len(written) > field.maximum:
         words = QCoreApplication.translate("Form", "This may have at most {0} characters; it has {1}.")
-        return words.format(_format_number(field.most), len(written))
+        return words.format(_format_number(field.maximum), len(written))
     return ""
 
 

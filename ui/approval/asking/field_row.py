@@ -32,10 +32,10 @@ class FieldRow(QWidget):
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(SPACE_XS)
-        self._control = self._built()
+        self._control = self._build_layout()
         self._problem.hide()
         self._layout.addWidget(self._problem)
-        self._describe("")
+        self._set_descriptions("")
 
     @property
     def problem(self) -> str:
@@ -68,16 +68,16 @@ class FieldRow(QWidget):
 
     def _on_edited(self) -> None:
         self._is_touched = True
-        self._say(self.problem)
+        self._show_problem(self.problem)
         self.changed.emit()
 
-    def _say(self, problem: str) -> None:
+    def _show_problem(self, problem: str) -> None:
         self._problem.setText(problem)
         self._problem.setVisible(bool(problem))
         set_style_property(self._control, "invalid", "true" if problem else "false")
-        self._describe(problem)
+        self._set_descriptions(problem)
 
-    def _describe(self, problem: str) -> None:
+    def _set_descriptions(self, problem: str) -> None:
         """For a screen reader, at the control itself."""
         warning = self._warning if self.field.looks_secret else ""
         optional = "" if self.field.required or self.field.kind == "yes_no" else self.tr("Optional.")
@@ -93,8 +93,8 @@ class FieldRow(QWidget):
         )
         return words.format(quote_name(self._server))
 
-    def _built(self) -> QWidget:
-        field, control = self.field, self._made()
+    def _build_layout(self) -> QWidget:
+        field, control = self.field, self._create_control()
         if not isinstance(control, QCheckBox):
             heading = label(self._heading(), "strong", wrap=True)
             heading.setBuddy(control)
@@ -111,20 +111,20 @@ class FieldRow(QWidget):
     def _heading(self) -> str:
         return self.title if self.field.required else self.tr("{0} (optional)").format(self.title)
 
-    def _made(self) -> QWidget:
+    def _create_control(self) -> QWidget:
         match self.field.kind:
             case "yes_no":
                 return self._create_checkbox()
             case "one":
-                return self._one()
+                return self._create_menu()
             case "several":
-                return self._several()
+                return self._create_checkboxes()
             case "unknown":
                 return label(self.tr("The server wants something here that this form cannot hold."), "muted", wrap=True)
             case _:
-                return self._line()
+                return self._create_line_edit()
 
-    def _line(self) -> QLineEdit:
+    def _create_line_edit(self) -> QLineEdit:
         field, line = self.field, QLineEdit()
         examples = {"date": "2026-03-31", "date-time": "2026-03-31T14:30:00Z", "email": "ada@example.org"}
         line.setPlaceholderText(examples.get(field.format, "https://" if field.format == "uri" else ""))
@@ -140,7 +140,7 @@ class FieldRow(QWidget):
         box.toggled.connect(self._on_edited)
         return box
 
-    def _one(self) -> QComboBox:
+    def _create_menu(self) -> QComboBox:
         box, values = ComboBox(), [choice.value for choice in self.field.choices]
         has_default = self.field.default in values
         if not has_default or not self.field.required:
@@ -156,7 +156,7 @@ class FieldRow(QWidget):
         box.currentIndexChanged.connect(self._on_edited)
         return box
 
-    def _several(self) -> QWidget:
+    def _create_checkboxes(self) -> QWidget:
         group = QWidget()
         group.setAccessibleName(self.title)
         layout = QVBoxLayout(group)

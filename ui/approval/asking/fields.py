@@ -38,7 +38,7 @@ class FieldChoice:
 
 @dataclass(frozen=True, slots=True)
 class FormField:
-    """One thing that a server wants to know. `least` and `most`: characters, a value, or how many choices."""
+    """One thing that a server wants to know. `minimum` and `maximum`: characters, a value, or how many choices."""
 
     name: str
     title: str
@@ -47,8 +47,8 @@ class FormField:
     required: bool = False
     default: Any = None
     format: str = ""
-    least: float | None = None
-    most: float | None = None
+    minimum: float | None = None
+    maximum: float | None = None
     choices: tuple[FieldChoice, ...] = ()
 
     @property

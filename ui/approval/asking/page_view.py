@@ -36,15 +36,17 @@ class UrlElicitationView(ScrollColumn):
         self._host = label(self._host_text(), "heading", wrap=True)
         self._address_box = ServerText(self.tr("Address"))
         self._address_box.show_text(request.url or "")
-        self._remark = label(self._note_text(), "muted" if self._address.is_safe else "error", wrap=True)
-        self._letters = label(self._lookalike_warning(), "warning", wrap=True)
-        self._letters.setVisible(bool(self._letters.text()))
-        self.open_button = button(self.tr("Open the page"), self._open, "primary" if self._address.is_safe else "")
+        self._note = label(self._note_text(), "muted" if self._address.is_safe else "error", wrap=True)
+        self._lookalike_label = label(self._lookalike_warning(), "warning", wrap=True)
+        self._lookalike_label.setVisible(bool(self._lookalike_label.text()))
+        self.open_button = button(
+            self.tr("Open the page"), self._request_open, "primary" if self._address.is_safe else ""
+        )
         self.open_button.setEnabled(self._address.is_safe)
-        self._opened = label(kind="ok", wrap=True)
-        self._opened.hide()
+        self._open_result = label(kind="ok", wrap=True)
+        self._open_result.hide()
         self.action_row = self._create_action_row()
-        for each in (said, self._host, self._letters, self._address_box, self._remark):
+        for each in (said, self._host, self._lookalike_label, self._address_box, self._note):
             self.column.addWidget(each)
         self.column.addStretch(1)
         themes.changed.connect(self._highlight_host)
@@ -66,7 +68,7 @@ class UrlElicitationView(ScrollColumn):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(SPACE_M)
         row.addWidget(self.open_button)
-        row.addWidget(self._opened, 1)
+        row.addWidget(self._open_result, 1)
         row.addStretch()
         return step
 
@@ -109,18 +111,18 @@ class UrlElicitationView(ScrollColumn):
     def show_opened(self) -> None:
         """The page is open: what is to be done next is done there."""
         set_style_property(self.open_button, "kind", "")
-        set_style_property(self._opened, "kind", "ok")
-        self._opened.setText(self.tr("Opened in your browser."))
-        self._opened.show()
+        set_style_property(self._open_result, "kind", "ok")
+        self._open_result.setText(self.tr("Opened in your browser."))
+        self._open_result.show()
 
     def show_open_error(self, words: str) -> None:
         """Nothing here can open it."""
-        set_style_property(self._opened, "kind", "error")
-        self._opened.setText(words)
-        self._opened.show()
+        set_style_property(self._open_result, "kind", "error")
+        self._open_result.setText(words)
+        self._open_result.show()
         announce(self, words)
 
-    def _open(self) -> None:
+    def _request_open(self) -> None:
         self.open_requested.emit(self._address.text)
 
     def _highlight_host(self) -> None:

@@ -43,36 +43,36 @@ class SamplingView(ScrollColumn):
         if answer is not None:
             self._add_answer(answer)
         if request.system_prompt:
-            self._add(self.tr("The server's instructions to the model"), request.system_prompt)
+            self._add_text(self.tr("The server's instructions to the model"), request.system_prompt)
         for role, said in request.messages:
             self._add_message(role, said)
         for tool in request.tools:
             name = self.tr("The server's tool “{0}”, for which the model may ask").format(quote_name(tool.name))
-            self._add(name, "\n\n".join(filter(None, (tool.description, arguments_as_json(tool.schema)))))
+            self._add_text(name, "\n\n".join(filter(None, (tool.description, arguments_as_json(tool.schema)))))
         self.column.addStretch(1)
 
     def _add_answer(self, answer: SamplingAnswer) -> None:
         if answer.text or not answer.calls:
-            self._add(self.tr("The model's answer"), answer.text)
+            self._add_text(self.tr("The model's answer"), answer.text)
         for call in answer.calls:
             name = self.tr("The model asks the server for its tool “{0}”").format(quote_name(call.name))
-            self._add(name, arguments_as_json(call.input))
+            self._add_text(name, arguments_as_json(call.input))
 
     def _add_message(self, role: str, said: SamplingContent) -> None:
         match said:
             case str():
                 name = self.tr("The server asks") if role == "user" else self.tr("A model answered, the server says")
-                self._add(name, said)
+                self._add_text(name, said)
             case ToolUse():
                 self._tool_names[said.id] = quote_name(said.name)
                 name = self.tr("A model asked for the server's tool “{0}”, the server says")
-                self._add(name.format(self._tool_names[said.id]), arguments_as_json(said.input))
+                self._add_text(name.format(self._tool_names[said.id]), arguments_as_json(said.input))
             case ToolResult():
                 failed, came = self.tr("“{0}” failed, the server says"), self.tr("“{0}” gave, the server says")
                 name = (failed if said.is_error else came).format(self._tool_names.get(said.tool_use_id, ""))
-                self._add(name, tool_result_text(said))
+                self._add_text(name, tool_result_text(said))
 
-    def _add(self, name: str, text: str) -> None:
+    def _add_text(self, name: str, text: str) -> None:
         box = ServerText(name, _MAX_LINES)
         box.show_text(text)
         column = QVBoxLayout()
@@ -126,8 +126,8 @@ def _describe_cost(request: SamplingRequest, model: SamplingModel) -> str:
     known = model.price
     if known is None or known.input is None or known.output is None:
         return QCoreApplication.translate("Sampling", "What it costs is not known.")
-    most = (request.characters / _CHARACTERS_PER_TOKEN * known.input + request.max_tokens * known.output) / 1e6
+    maximum = (request.characters / _CHARACTERS_PER_TOKEN * known.input + request.max_tokens * known.output) / 1e6
     words = QCoreApplication.translate(
         "Sampling", "It costs about {0} at most: a million tokens are {1} in and {2} out."
     )
-    return words.format(format_dollars(most), format_price(known.input), format_price(known.output))
+    return words.format(format_dollars(maximum), format_price(known.input), format_price(known.output))

@@ -30,7 +30,7 @@ class DialogSizer(QObject):
         # What it is about gives way first.
         self.foot.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.foot.column.addWidget(bar)
-        self._above = 0
+        self._list_height = 0
         self.main_layout = QHBoxLayout()
         """The calls, and beside them or under them the one on the screen."""
         self._themes, self._dialog = themes, dialog
@@ -49,7 +49,7 @@ class DialogSizer(QObject):
         room = self.available_rect()
         width = max(min(self._dialog.width(), room.width()), self._preferred_width())
         beside, above = self._arrange_list(width)
-        self._above = above
+        self._list_height = above
         inside = width - 2 * SPACE_L - beside
         # A bar would take width from the buttons, for which they would want more height, and so would stay.
         scrolls = self._bar.heightForWidth(inside) > self._max_bar_height()
@@ -85,7 +85,7 @@ class DialogSizer(QObject):
 
     def _max_bar_height(self) -> int:
         return max(
-            self.available_rect().height() - MIN_CONTENT_HEIGHT - 2 * SPACE_L - SPACE_M - self._above,
+            self.available_rect().height() - MIN_CONTENT_HEIGHT - 2 * SPACE_L - SPACE_M - self._list_height,
             MIN_CONTENT_HEIGHT,
         )
 

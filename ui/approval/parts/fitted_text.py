@@ -23,8 +23,8 @@ class AutoHeightText(LogicalOrderText):
     def __init__(self, least: int, most: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._min_rows, self._max_rows = least, most
-        self._asked = (0, 0)
-        self._given = 0
+        self._requested = (0, 0)
+        self._shrunk = 0
         # Code, paths and JSON read from the left in every language.
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         self.setTabChangesFocus(True)
@@ -35,21 +35,21 @@ class AutoHeightText(LogicalOrderText):
     def spare_height(self) -> int:
         """Pixels that it can do without."""
         rows = self._row_count()
-        return self._height_of(rows) - self._height_of(min(rows, self._min_rows))
+        return self._height_of_rows(rows) - self._height_of_rows(min(rows, self._min_rows))
 
     @property
     def shrunk_height(self) -> int:
         """Pixels that it does without now."""
-        return min(self._given, self.spare_height)
+        return min(self._shrunk, self.spare_height)
 
     def shrink_by(self, pixels: int) -> None:
         """Do without so many."""
-        self._given = pixels
+        self._shrunk = pixels
         self.update_height()
 
     def sizeHint(self) -> QSize:
         """All of it, or `most` rows, without what it gave."""
-        return QSize(_PREFERRED_WIDTH, self._height_of(self._row_count()) - self.shrunk_height)
+        return QSize(_PREFERRED_WIDTH, self._height_of_rows(self._row_count()) - self.shrunk_height)
 
     def minimumSizeHint(self) -> QSize:
         """No less high."""
@@ -76,8 +76,8 @@ class AutoHeightText(LogicalOrderText):
     def update_height(self) -> None:
         """Ask for the room that the text needs now."""
         asked = (self.spare_height, self.sizeHint().height())
-        if asked != self._asked:
-            self._asked = asked
+        if asked != self._requested:
+            self._requested = asked
             self.updateGeometry()
 
     def _row_count(self) -> int:
@@ -89,7 +89,7 @@ class AutoHeightText(LogicalOrderText):
             block = block.next()
         return max(1, min(rows, self._max_rows))
 
-    def _height_of(self, rows: int) -> int:
+    def _height_of_rows(self, rows: int) -> int:
         first = self.document().firstBlock().layout().lineAt(0)
         # What a layout gives a line is more than the distance that the font names.
         line = ceil(first.height()) if first.isValid() else self.fontMetrics().lineSpacing()

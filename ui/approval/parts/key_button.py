@@ -25,7 +25,7 @@ class ShortcutButton(QPushButton):
         self._kind = kind
         self._label_text = text
         self._shows_key = True
-        self._why = self._more = ""
+        self._disabled_reason = self._command_text = ""
         self._shortcut: QShortcut | None = None
         self.setAutoDefault(False)
         self.setAccessibleName(text)
@@ -44,7 +44,7 @@ class ShortcutButton(QPushButton):
     def set_command(self, text: str, key: str) -> None:
         """Other words and another key, for the same command; a screen reader hears them behind the name."""
         self._key = native_shortcut(key)
-        self._more = text if text != self.accessibleName() else ""
+        self._command_text = text if text != self.accessibleName() else ""
         if self._shortcut is not None:
             self._shortcut.setKeys(_key_sequences(key))
         self.setText(text)
@@ -60,12 +60,12 @@ class ShortcutButton(QPushButton):
 
     def set_disabled_reason(self, why: str) -> None:
         """Say why it cannot be used; empty when it can."""
-        self._why = why
+        self._disabled_reason = why
         self._update_tooltip()
 
     def _update_tooltip(self) -> None:
-        self.setToolTip(plain_tooltip(self._why) or ("" if self._shows_key else self._key))
-        self.setAccessibleDescription(". ".join(filter(None, (self._key, self._more, self._why))))
+        self.setToolTip(plain_tooltip(self._disabled_reason) or ("" if self._shows_key else self._key))
+        self.setAccessibleDescription(". ".join(filter(None, (self._key, self._command_text, self._disabled_reason))))
 
     def setText(self, text: str) -> None:
         """Other words."""
@@ -131,7 +131,7 @@ class ShortcutButton(QPushButton):
 class ShortcutButtonRows(FlowRows):
     """Its buttons show their keys as long as that does not take too many rows; else these stand in the tooltips."""
 
-    rows_with_keys = 3
+    max_rows_with_keys = 3
 
     def minimumSizeHint(self) -> QSize:
         """Of hardly any width: words of buttons stand in several lines where they must."""
@@ -147,7 +147,7 @@ class ShortcutButtonRows(FlowRows):
         buttons = self.findChildren(ShortcutButton)
         for each in buttons:
             each.show_key(True)
-        fits = self.rows_for(self.width()) <= self.rows_with_keys
+        fits = self.rows_for(self.width()) <= self.max_rows_with_keys
         for each in buttons:
             each.show_key(fits)
             each.wrap_text(self.width())

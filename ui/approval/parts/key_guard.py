@@ -20,14 +20,14 @@ class ShortcutBar(QWidget):
     A letter alone may have been meant for a message: what grants more than one thing has a key that nobody types.
     """
 
-    rested = Signal()
+    input_delay_ended = Signal()
 
-    def __init__(self, themes: ThemeSource, settle_ms: int, parent: QWidget | None = None) -> None:
+    def __init__(self, themes: ThemeSource, input_delay_ms: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
-        self._delay_timer = QTimer(self, singleShot=True, interval=settle_ms)
+        self._delay_timer = QTimer(self, singleShot=True, interval=input_delay_ms)
         self._delay_timer.timeout.connect(self._refresh)
-        self._delay_timer.timeout.connect(self.rested)
+        self._delay_timer.timeout.connect(self.input_delay_ended)
         words = self.tr("You were writing. Press Tab or click in this dialog to use the keys.")
         self._typing_hint = label(words, wrap=True)
         self._typing_hint.hide()

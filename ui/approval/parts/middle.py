@@ -41,19 +41,19 @@ class ShrinkingScrollArea(QScrollArea):
     def __init__(self, parts: Iterable[QWidget], givers: Sequence[Shrinkable], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._shrinkables = givers
-        self._waiting: list[QWidget] = []
+        self._pending_reveal: list[QWidget] = []
         self._content = _Content()
         # Not at once: the area is in the middle of making its own size.
         self._shrink_timer = QTimer(self, singleShot=True, interval=0)
-        self._shrink_timer.timeout.connect(self._share)
+        self._shrink_timer.timeout.connect(self._shrink_to_fit)
         self._content.layout_requested.connect(self._shrink_timer.start)
-        self._parts = QVBoxLayout(self._content)
+        self._layout = QVBoxLayout(self._content)
         # Room for the ring of what has the focus, and for the bar.
-        self._parts.setContentsMargins(0, 0, 0, 0)
-        self._parts.setSpacing(SPACE_M)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(SPACE_M)
         for each in parts:
-            self._parts.addWidget(each)
-        self._parts.addStretch(1)
+            self._layout.addWidget(each)
+        self._layout.addStretch(1)
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -63,8 +63,8 @@ class ShrinkingScrollArea(QScrollArea):
 
     def preferred_height(self, width: int) -> int:
         """Pixels that all parts want at this width, with nothing given."""
-        self._parts.activate()
-        return self._parts.totalHeightForWidth(width) + sum(each.shrunk_height for each in self._visible_shrinkables())
+        self._layout.activate()
+        return self._layout.totalHeightForWidth(width) + sum(each.shrunk_height for each in self._visible_shrinkables())
 
     def resizeEvent(self, e: QResizeEvent) -> None:
         """Another height, another share."""
@@ -77,19 +77,19 @@ class ShrinkingScrollArea(QScrollArea):
 
     def reveal(self, parts: list[QWidget]) -> None:
         """Scroll these into sight, the last one above all, once they have their places."""
-        self._waiting = parts
+        self._pending_reveal = parts
         self.needs_changed.emit()
 
     def reveal_pending(self) -> None:
         """The places are known."""
-        for each in self._waiting:
+        for each in self._pending_reveal:
             self.ensureWidgetVisible(each, 0, 0)
-        self._waiting = []
+        self._pending_reveal = []
 
     def _visible_shrinkables(self) -> list[Shrinkable]:
         return [each for each in self._shrinkables if each.isVisible()]
 
-    def _share(self) -> None:
+    def _shrink_to_fit(self) -> None:
         missing = self.preferred_height(self.viewport().width()) - self.viewport().height()
         for each in self._visible_shrinkables():
             given = max(0, min(missing, each.spare_height))

@@ -41,13 +41,13 @@ class SelectableLabel(WrappingLabel):
     @property
     def selected_text(self) -> str:
         """What is marked of it."""
-        part = self._units[2 * min(self._anchor, self._cursor) : 2 * max(self._anchor, self._cursor)]
+        part = self._utf16[2 * min(self._anchor, self._cursor) : 2 * max(self._anchor, self._cursor)]
         return strip_bidi_marks(part.decode("utf-16-le", "surrogatepass")).replace("\u2028", "\n")
 
     def setText(self, text: str) -> None:
         """Another one, in the order in which it is written."""
         super().setText(in_logical_order(text))
-        self._units = self._drawn_text.encode("utf-16-le", "surrogatepass")
+        self._utf16 = self._drawn_text.encode("utf-16-le", "surrogatepass")
 
     def event(self, event: QEvent) -> bool:
         """Keys that are its own start nothing else."""
@@ -61,12 +61,12 @@ class SelectableLabel(WrappingLabel):
         if event.button() == Qt.MouseButton.LeftButton:
             place = self._position_at(event.position().toPoint())
             is_more = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-            self._mark(self._anchor if is_more else place, place)
+            self._select(self._anchor if is_more else place, place)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Up to here."""
         if event.buttons() & Qt.MouseButton.LeftButton:
-            self._mark(self._anchor, self._position_at(event.position().toPoint()))
+            self._select(self._anchor, self._position_at(event.position().toPoint()))
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         """All between two blanks: a word of a command, a path."""
@@ -76,16 +76,16 @@ class SelectableLabel(WrappingLabel):
             begin -= 1
         while end < self._length and self._char_at(end) not in _BLANKS:
             end += 1
-        self._mark(begin, end)
+        self._select(begin, end)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Mark more, mark all, copy."""
         if event.matches(QKeySequence.StandardKey.Copy):
             QGuiApplication.clipboard().setText(self.selected_text)
         elif event.matches(QKeySequence.StandardKey.SelectAll):
-            self._mark(0, self._length)
+            self._select(0, self._length)
         elif _is_selection_key(event):
-            self._mark(self._anchor, self._moved(Qt.Key(event.key())))
+            self._select(self._anchor, self._next_position(Qt.Key(event.key())))
         else:
             super().keyPressEvent(event)
 
@@ -93,7 +93,7 @@ class SelectableLabel(WrappingLabel):
         """Nothing stays marked, unless another window is only looked at."""
         super().focusOutEvent(event)
         if event.reason() != Qt.FocusReason.ActiveWindowFocusReason:
-            self._mark(0, 0)
+            self._select(0, 0)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """The text, and the ground of what is marked."""
@@ -109,18 +109,18 @@ class SelectableLabel(WrappingLabel):
         laid, _ = self._layout_at(self.width())
         laid.draw(painter, QPointF(0, 0), [part] if part.length else [])
 
-    def _mark(self, begin: int, end: int) -> None:
+    def _select(self, begin: int, end: int) -> None:
         self._anchor, self._cursor = begin, end
         self.update()
 
     @property
     def _length(self) -> int:
-        return len(self._units) // 2
+        return len(self._utf16) // 2
 
     def _char_at(self, at: int) -> str:
-        return self._units[2 * at : 2 * at + 2].decode("utf-16-le", "surrogatepass")
+        return self._utf16[2 * at : 2 * at + 2].decode("utf-16-le", "surrogatepass")
 
-    def _moved(self, key: Qt.Key) -> int:
+    def _next_position(self, key: Qt.Key) -> int:
         """One letter on; what cannot be seen is no letter."""
         laid, _ = self._layout_at(self.width())
         before, at = self._cursor, _CURSOR_MOVES[key](laid, self._cursor)

@@ -19,7 +19,7 @@ class ServerDescription(QFrame):
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
-        self._who = WrappingLabel(kind="small")
+        self._intro = WrappingLabel(kind="small")
         self._text = AutoHeightText(*_DESCRIPTION_ROWS)
         self._text.setAccessibleName(self.tr("The server's own words"))
         self._text.setReadOnly(True)
@@ -28,10 +28,10 @@ class ServerDescription(QFrame):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, SPACE_XS, 0, 0)
         layout.setSpacing(SPACE_XS)
-        layout.addWidget(self._who)
+        layout.addWidget(self._intro)
         layout.addWidget(self._text)
-        themes.changed.connect(self._dress)
-        self._dress()
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
         self.hide()
 
     @property
@@ -42,14 +42,14 @@ class ServerDescription(QFrame):
     @property
     def accessible_text(self) -> str:
         """All that it says, or nothing."""
-        return "" if self.isHidden() else f"{self._who.text()} {self._text.toPlainText()}"
+        return "" if self.isHidden() else f"{self._intro.text()} {self._text.toPlainText()}"
 
     def show_description(self, server: str, says: str) -> None:
         """`says` are the words of this server; without a server there are none."""
         self.setVisible(bool(server))
         words = self.tr("A tool of the server “{0}”, which says about it (nobody checked this):")
-        self._who.setText(words.format(show_hidden(server)))
+        self._intro.setText(words.format(show_hidden(server)))
         self._text.setPlainText(fold_lines(show_hidden(says)))
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         self._text.setFont(body_font(self._themes.theme, self._themes.zoom, 0.92))

@@ -16,30 +16,30 @@ class ExpandableNote(QWidget):
         super().__init__(parent)
         self._short = ElidedLabel()
         self._short.setProperty("kind", "muted")
-        self._whole = WrappingLabel(kind="muted")
-        self._more = button(self.tr("Read all"), self._turn, "link")
+        self._full_text = WrappingLabel(kind="muted")
+        self._toggle_button = button(self.tr("Read all"), self._toggle, "link")
         line = QHBoxLayout()
         line.setSpacing(SPACE_S)
         line.addWidget(self._short, 1)
-        line.addWidget(self._more, 0, Qt.AlignmentFlag.AlignTop)
+        line.addWidget(self._toggle_button, 0, Qt.AlignmentFlag.AlignTop)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addLayout(line)
-        layout.addWidget(self._whole)
+        layout.addWidget(self._full_text)
 
     @property
     def text(self) -> str:
         """All of it."""
-        return self._whole.text()
+        return self._full_text.text()
 
     def show_note(self, short: str, whole: str) -> None:
         """`short` stands on one line; `whole` is all there is to say."""
         self._short.show_text(short)
         self._short.setAccessibleName(strip_bidi_marks(short))
-        self._whole.setText(whole)
-        self._more.setVisible(whole != short)
-        self._open(whole=False)
+        self._full_text.setText(whole)
+        self._toggle_button.setVisible(whole != short)
+        self._set_expanded(whole=False)
 
     def changeEvent(self, event: QEvent) -> None:
         """A label of one line begins where its text does, the window's lines begin where it says."""
@@ -49,11 +49,11 @@ class ExpandableNote(QWidget):
             edge = Qt.AlignmentFlag.AlignRight if is_mirrored else Qt.AlignmentFlag.AlignLeft
             self._short.setAlignment(edge | Qt.AlignmentFlag.AlignAbsolute | Qt.AlignmentFlag.AlignVCenter)
 
-    def _turn(self) -> None:
-        self._open(whole=self._whole.isHidden())
+    def _toggle(self) -> None:
+        self._set_expanded(whole=self._full_text.isHidden())
 
-    def _open(self, *, whole: bool) -> None:
-        self._whole.setVisible(whole)
+    def _set_expanded(self, *, whole: bool) -> None:
+        self._full_text.setVisible(whole)
         words = self.tr("Read less") if whole else self.tr("Read all")
-        self._more.setText(words)
-        self._more.setAccessibleName(words)
+        self._toggle_button.setText(words)
+        self._toggle_button.setAccessibleName(words)

@@ -22,7 +22,7 @@ class CodeView(AutoHeightText):
         super().__init__(least, most)
         self._themes = themes
         self._lines: list[DiffLine] = []
-        self._marked: list[tuple[int, int, bool]] = []
+        self._highlights: list[tuple[int, int, bool]] = []
         self._margin = _LineNumbers(self)
         self.setAccessibleName(name)
         self.setProperty("kind", "code")
@@ -32,24 +32,24 @@ class CodeView(AutoHeightText):
         )
         self.setUndoRedoEnabled(False)
         self.cursorPositionChanged.connect(self._show_cursor)
-        self.updateRequest.connect(self._follow)
-        themes.changed.connect(self._dress)
-        self._dress()
+        self.updateRequest.connect(self._scroll_margin)
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
 
     def show_lines(self, lines: list[DiffLine], words: list[str]) -> None:
         """Show these lines; `words` is what each says on the screen."""
         self._lines = lines
-        self._marked = []
+        self._highlights = []
         self.set_text("\n".join(words))
         # It has the keyboard first; a blinking caret would say that one can write here.
         self.setCursorWidth(0)
-        self._dress()
+        self._apply_theme()
 
     def highlight(self, passages: Sequence[tuple[int, int, bool]]) -> None:
         """Give these passages, rising places of `text`, a colour of their own; True is the grave one."""
         places = displayed_positions(self.text, [at for start, end, _ in passages for at in (start, end)])
         graves = [is_grave for _, _, is_grave in passages]
-        self._marked = list(zip(places[::2], places[1::2], graves, strict=True))
+        self._highlights = list(zip(places[::2], places[1::2], graves, strict=True))
         self._apply_highlights()
 
     def margin_width(self) -> int:
@@ -117,13 +117,13 @@ class CodeView(AutoHeightText):
         """Somebody marks a part of it by keys or mouse."""
         self.setCursorWidth(1)
 
-    def _follow(self, area: QRect, scrolled: int) -> None:
+    def _scroll_margin(self, area: QRect, scrolled: int) -> None:
         if scrolled:
             self._margin.scroll(0, scrolled)
         else:
             self._margin.update(0, area.y(), self._margin.width(), area.height())
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         self.setFont(mono_font(self._themes.theme, self._themes.zoom))
         width = self.margin_width()
         self.setViewportMargins(width, 0, 0, 0)
@@ -136,7 +136,7 @@ class CodeView(AutoHeightText):
     def _apply_highlights(self) -> None:
         theme = self._themes.theme
         selections: list[QTextEdit.ExtraSelection] = []
-        for start, end, is_grave in self._marked:
+        for start, end, is_grave in self._highlights:
             made = QTextEdit.ExtraSelection()
             made.cursor = QTextCursor(self.document())
             made.cursor.setPosition(start)

@@ -40,15 +40,15 @@ class CommandView(QWidget):
         self._line = CodeView(themes, self.tr("Command line"), MAX_LINE_ROWS, MAX_LINE_ROWS)
         self._line.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         self._warning = WrappingLabel(kind="warning")
-        self._about = ExpandableNote()
+        self._sandbox_note = ExpandableNote()
         self._rows = QVBoxLayout()
         self._rows.setContentsMargins(0, 0, 0, 0)
         self._rows.setSpacing(SPACE_XS)
         self._hosts = _HostList(themes)
-        self._build()
-        themes.changed.connect(self._dress)
+        self._build_layout()
+        themes.changed.connect(self._apply_theme)
 
-    said_folder = ""
+    known_folder = ""
     """It stands above already."""
 
     @property
@@ -59,10 +59,12 @@ class CommandView(QWidget):
     @property
     def accessible_text(self) -> str:
         """All that it says, for a screen reader."""
-        rows = [self._row(at) for at in range(self._rows.count())]
+        rows = [self._row_at(at) for at in range(self._rows.count())]
         parts = [each.accessibleName() for each in rows if each is not None]
         doubt = [] if self._warning.isHidden() else [self._warning.text()]
-        return "\n".join(filter(None, [self._line.text, *doubt, *parts, self._hosts.accessible_text, self._about.text]))
+        return "\n".join(
+            filter(None, [self._line.text, *doubt, *parts, self._hosts.accessible_text, self._sandbox_note.text])
+        )
 
     def show_command(self, preview: CommandPreview) -> str:
         """This line."""
@@ -93,10 +95,10 @@ class CommandView(QWidget):
 
     def _show_sandbox(self, preview: CommandPreview) -> None:
         confinement, folder = show_hidden(preview.confinement), show_hidden(preview.folder)
-        place = "" if preview.folder == self.said_folder else self.tr("In the folder {0}").format(isolate(folder))
+        place = "" if preview.folder == self.known_folder else self.tr("In the folder {0}").format(isolate(folder))
         first, stop, _rest = confinement.partition(". ")
         short = " ".join(filter(None, (first + stop.strip(), place)))
-        self._about.show_note(short, "\n".join(filter(None, (confinement, place))) if stop else short)
+        self._sandbox_note.show_note(short, "\n".join(filter(None, (confinement, place))) if stop else short)
 
     def _show_parts(self, parts: Sequence[CommandPart]) -> None:
         while (item := self._rows.takeAt(0)) is not None:
@@ -127,7 +129,7 @@ class CommandView(QWidget):
         layout.setContentsMargins(depth * SPACE_L, 0, 0, 0)
         layout.setSpacing(SPACE_S)
         layout.addWidget(text, 0, Qt.AlignmentFlag.AlignVCenter)
-        words = [self._words_of(risk) for risk in risks]
+        words = [self._risk_name(risk) for risk in risks]
         for risk, word in zip(risks, words, strict=True):
             tag = label(word)
             tag.setProperty("tag", "risk" if risk in SEVERE_RISKS else "caution")
@@ -136,7 +138,7 @@ class CommandView(QWidget):
         row.setAccessibleName(": ".join(filter(None, (text.text(), ", ".join(words)))))
         return row
 
-    def _words_of(self, risk: Risk) -> str:
+    def _risk_name(self, risk: Risk) -> str:
         words = {
             Risk.DELETES: self.tr("Deletes"),
             Risk.WRITES: self.tr("Writes files"),
@@ -148,19 +150,19 @@ class CommandView(QWidget):
         }
         return words[risk]
 
-    def _row(self, at: int) -> QWidget | None:
+    def _row_at(self, at: int) -> QWidget | None:
         item = self._rows.itemAt(at)
         return None if item is None else item.widget()
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         font = mono_font(self._themes.theme, self._themes.zoom)
         for at in range(self._rows.count()):
-            row = self._row(at)
+            row = self._row_at(at)
             text = None if row is None else row.findChild(SelectableLabel)
             if text is not None:
                 text.setFont(font)
 
-    def _build(self) -> None:
+    def _build_layout(self) -> None:
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_S)
@@ -168,7 +170,7 @@ class CommandView(QWidget):
         layout.addWidget(self._warning)
         layout.addLayout(self._rows)
         layout.addWidget(self._hosts)
-        layout.addWidget(self._about)
+        layout.addWidget(self._sandbox_note)
         self.setAccessibleName(self.tr("Commands of the line"))
 
 

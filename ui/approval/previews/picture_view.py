@@ -51,7 +51,7 @@ class PictureView(QWidget):
         name = isolate_untrusted(preview.name)
         self._canvas.setAccessibleName(strip_bidi_marks(self.tr("Picture: {0}").format(name)))
         self._canvas.show_image(QImage())
-        self._say(preview.note, self.tr("Reading the picture…"))
+        self._show_note(preview.note, self.tr("Reading the picture…"))
         self._load = _ImageLoad(preview)
         self._load.finished.connect(self._on_loaded)
         QThreadPool.globalInstance().start(_LoadTask(self._load))
@@ -65,9 +65,9 @@ class PictureView(QWidget):
         self._load = None
         self._canvas.show_image(image)
         broken = self.tr("The picture cannot be shown: its file is damaged or of another kind.")
-        self._say(reading.preview.note, broken if image.isNull() else "")
+        self._show_note(reading.preview.note, broken if image.isNull() else "")
 
-    def _say(self, note: str, state: str) -> None:
+    def _show_note(self, note: str, state: str) -> None:
         words = " ".join(filter(None, (isolate_untrusted(note), state)))
         self._note.setText(words)
         self._note.setVisible(bool(words))
@@ -97,7 +97,7 @@ class _ImageCanvas(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._image = QImage()
-        self._given = 0
+        self._shrunk = 0
         self.setMinimumSize(_MIN_SIZE)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
@@ -107,14 +107,14 @@ class _ImageCanvas(QWidget):
 
     @property
     def shrunk_height(self) -> int:
-        return self._given
+        return self._shrunk
 
     def shrink_by(self, pixels: int) -> None:
-        self._given = pixels
+        self._shrunk = pixels
         self.updateGeometry()
 
     def sizeHint(self) -> QSize:
-        return _PREFERRED_SIZE - QSize(0, self._given)
+        return _PREFERRED_SIZE - QSize(0, self._shrunk)
 
     def show_image(self, image: QImage) -> None:
         self._image = image

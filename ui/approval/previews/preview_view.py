@@ -67,7 +67,7 @@ class PreviewView(QWidget):
 
     def set_known_folder(self, folder: str) -> None:
         """It is said elsewhere that calls work there."""
-        self._command.said_folder = folder
+        self._command.known_folder = folder
 
     def set_reserve_status(self, kept: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
         """Keep a line for `show_waiting`, while arguments are edited: what is below would jump."""

@@ -55,12 +55,12 @@ class TextView(QWidget):
         heading, lines = self._heading_and_lines(preview)
         lines, words = _fold_long_lines(lines)
         pairs = zip(lines, words, strict=True)
-        self._view.show_lines(lines, [self._words_of(line, text) for line, text in pairs])
+        self._view.show_lines(lines, [self._line_text(line, text) for line, text in pairs])
         if any(line.kind == "more" for line in lines):
             return self.tr("{0}. Not all of it is shown.").format(heading)
         return heading
 
-    def _words_of(self, line: DiffLine, text: str) -> str:
+    def _line_text(self, line: DiffLine, text: str) -> str:
         if line.kind == "gap":
             return self._gap_text(line.text)
         return self.tr("{0} more lines, not shown").format(line.text) if line.kind == "more" else text

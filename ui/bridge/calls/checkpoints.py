@@ -71,13 +71,13 @@ class CheckpointUndo:
         found = (each for each in self._session.transcript if isinstance(each, ToolCallItem | UserItem | NoticeItem))
         return next((each for each in found if each.id == item_id), None)
 
-    async def forecast(self, wish: UndoRequest) -> RestorePlan:
+    async def forecast(self, request: UndoRequest) -> RestorePlan:
         """What that would do: for a call, for all since a prompt, for all of one undoing; nothing is changed."""
-        if wish.is_redo:
-            return await self._checkpoints.preview_redo(*(wish.ids or self._redos(wish.item_id)))
-        if wish.ids:
-            return await self._checkpoints.preview(*wish.ids)
-        match self.item(wish.item_id):
+        if request.is_redo:
+            return await self._checkpoints.preview_redo(*(request.ids or self._redos(request.item_id)))
+        if request.ids:
+            return await self._checkpoints.preview(*request.ids)
+        match self.item(request.item_id):
             case ToolCallItem() as call:
                 return await self._checkpoints.preview(*(id_ for id_, done in call.checkpoints.items() if not done))
             case UserItem() as prompt:

@@ -30,12 +30,12 @@ class RuleSummary:
 
 
 class PermissionRules(QObject):
-    """`changed`: look again. `judged` answers a dry run, `read` a page of what was decided."""
+    """`changed`: look again. `dry_run_finished` answers a dry run, `read` a page of what was decided."""
 
     changed = Signal()
     tools_found = Signal(object)
     """The names of a conversation's tools."""
-    judged = Signal(object)
+    dry_run_finished = Signal(object)
     """A Sentence: what would become of the call."""
     read = Signal(object, bool)
     """The AuditEntry items so far, newest first, and whether that is all."""
@@ -94,7 +94,7 @@ class PermissionRules(QObject):
         try:
             verdict = await self._engine.permission_inspector.verdict_for(conversation_id, tool, arguments)
         except AgentError as error:
-            self.judged.emit(error.sentence)
+            self.dry_run_finished.emit(error.sentence)
             return
         # Late, here and below: what decides about calls comes with the first conversation.
         from desktop_agent.permissions.gate import Allowed, Denied
@@ -112,7 +112,7 @@ class PermissionRules(QObject):
                 sentence = Sentence("You would be asked: {why}", {"why": verdict.reasons[0]})
             case _:
                 sentence = Sentence("You would be asked.")
-        self.judged.emit(sentence)
+        self.dry_run_finished.emit(sentence)
 
     async def _read(self, trail: AuditTrail) -> None:
         await trail.load_more()

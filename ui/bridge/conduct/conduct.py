@@ -121,14 +121,14 @@ class SessionControls(QObject):
         """Send it never. Raises WrongUse when it does not wait any more."""
         queue = self._session.queue
         place = [entry.id for entry in queue.entries].index(message_id) if self._entry(message_id) else 0
-        taken = RemovedMessage(queue.remove(message_id), place)
+        removed = RemovedMessage(queue.remove(message_id), place)
         self.waiting_changed.emit()
-        return taken
+        return removed
 
-    def put_back(self, taken: RemovedMessage) -> None:
+    def restore_message(self, removed: RemovedMessage) -> None:
         """Undo that, also where the conversation was closed and opened again meanwhile. Raises WrongUse."""
-        self._session.queue.add(taken.entry.message, taken.entry.when)
-        self._session.queue.move(taken.entry.id, taken.place)
+        self._session.queue.add(removed.entry.message, removed.entry.when)
+        self._session.queue.move(removed.entry.id, removed.place)
         self.waiting_changed.emit()
 
     @property
@@ -149,7 +149,7 @@ class SessionControls(QObject):
         self._session.questions.withdraw(question_id)
         self.questions_changed.emit()
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """What happens in the conversation."""
         match event:
             case ModeChanged() | ModeChangeRequested():

@@ -26,13 +26,13 @@ _PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
 class ImportCandidate:
     """One server as it would be taken over.
 
-    `gaps` are the names of secrets whose values the other program fills in by itself; `left` are words with such a gap
-    that stay as they are written.
+    `placeholders` are the names of secrets whose values the other program fills in by itself; `unresolved` are words
+    with such a gap that stay as they are written.
     """
 
     server: McpServer
-    gaps: tuple[str, ...] = ()
-    left: tuple[str, ...] = ()
+    placeholders: tuple[str, ...] = ()
+    unresolved: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class McpImports(QObject):
         """Read a file and look at it."""
         self._tasks.start(self._read(path))
 
-    def look(self, text: str) -> None:
+    def preview(self, text: str) -> None:
         """Say what could be taken over."""
         try:
             preview = preview_of(text, self._ids)
@@ -186,12 +186,14 @@ def _preview(whole: ImportedServers, refused: tuple[Sentence, ...]) -> ImportPre
     secrets = dict(whole.secrets)
     found: list[ImportCandidate] = []
     for server in whole.servers:
-        gaps: list[str] = []
+        placeholders: list[str] = []
         for name in server.secret_names:
             if _PLACEHOLDER.search(secrets[server.keyring_name(name)].get_secret_value()):
-                gaps.append(name)
+                placeholders.append(name)
                 del secrets[server.keyring_name(name)]
         found.append(
-            ImportCandidate(server, tuple(gaps), tuple(each for each in _strings(server) if _PLACEHOLDER.search(each)))
+            ImportCandidate(
+                server, tuple(placeholders), tuple(each for each in _strings(server) if _PLACEHOLDER.search(each))
+            )
         )
     return ImportPreview(tuple(found), refused, replace(whole, secrets=secrets))

@@ -7,12 +7,12 @@ from desktop_agent.vocabulary.errors import Sentence
 
 
 class McpNotices(QObject):
-    """`told` carries each notice once, also one that reads like another.
+    """`noticed` carries each notice once, also one that reads like another.
 
     Those from before it was made come with `notify_all`. What failed that the person waits for is told each time.
     """
 
-    told = Signal(object)
+    noticed = Signal(object)
 
     def __init__(self, engine: Engine, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -33,4 +33,4 @@ class McpNotices(QObject):
     def _notify(self, sentence: Sentence) -> None:
         # Held, so that no other one can have its id.
         self._notified[id(sentence)] = sentence
-        self.told.emit(sentence)
+        self.noticed.emit(sentence)

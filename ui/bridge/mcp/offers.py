@@ -64,7 +64,7 @@ class McpCatalog(QObject):
         on = [each for each in self._engine.preferences.mcp.servers if each.on]
         return tuple(self._found.get(each.id, ServerCatalog(each.id, each.title)) for each in on)
 
-    def ask(self, workspace: str | None) -> None:
+    def refresh(self, workspace: str | None) -> None:
         """Look what they offer for a conversation in this folder; `changed` says of each that answered."""
         folder = Path(workspace) if workspace else None
         if folder != self._workspace:

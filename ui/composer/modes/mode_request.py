@@ -23,28 +23,31 @@ class ModeRequestBar(QFrame):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._wish = ""
+        self._requested_name = ""
         self._request_label = label(wrap=True)
-        self._now = button("", lambda: self.accepted.emit(self._wish))
-        self._keep = button("", self.refused.emit)
+        self._accept_button = button("", lambda: self.accepted.emit(self._requested_name))
+        self._refuse_button = button("", self.refused.emit)
         self.setProperty("kind", "card")
         self.setAccessibleName(self.tr("The agent asks for another mode"))
         self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
         self._row.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
         self._row.setSpacing(SPACE_S)
         self._row.addWidget(self._request_label, 1)
-        self._row.addWidget(FlowRows((self._now, self._keep), trailing=True))
+        self._row.addWidget(FlowRows((self._accept_button, self._refuse_button), trailing=True))
         self.hide()
 
     def show_request(self, requested: Mode | None, current: Mode) -> None:
         """The mode that is asked for, if one is, and the one that holds."""
         wish = requested.name if requested is not None else ""
-        is_new = bool(wish) and wish != self._wish
-        self._wish = wish
+        is_new = bool(wish) and wish != self._requested_name
+        self._requested_name = wish
         if requested is not None:
             words = self.tr("The agent asks for the mode “{0}”. It changes at its next step unless you object.")
             self._request_label.setText(words.format(mode_title(requested)))
-            for each, text in ((self._now, self.tr("Change now")), (self._keep, self._refuse_text(current))):
+            for each, text in (
+                (self._accept_button, self.tr("Change now")),
+                (self._refuse_button, self._refuse_text(current)),
+            ):
                 each.setText(text.replace("&", "&&"))
                 each.setAccessibleName(text)
         self.setVisible(bool(wish))
@@ -55,7 +58,7 @@ class ModeRequestBar(QFrame):
         """The words stand over the buttons where they would have little room beside them."""
         super().resizeEvent(event)
         letters = MIN_TEXT_CHARS * self.fontMetrics().averageCharWidth()
-        wide = letters + self._now.sizeHint().width() + self._keep.sizeHint().width()
+        wide = letters + self._accept_button.sizeHint().width() + self._refuse_button.sizeHint().width()
         side = QBoxLayout.Direction
         self._row.setDirection(side.LeftToRight if self.width() >= wide else side.TopToBottom)
 

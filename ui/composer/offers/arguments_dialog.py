@@ -20,9 +20,9 @@ _MAX_FORM_HEIGHT = 420
 class PromptArgumentsDialog(QDialog):
     """Window-modal, shown with `open()`. Answers "what could stand here" with `show_completions`."""
 
-    filled_in = Signal(dict)
+    arguments_submitted = Signal(dict)
     """The values by name, without empty ones."""
-    completion_wanted = Signal(str, str)
+    completion_requested = Signal(str, str)
     """An argument's name, and what is written so far."""
 
     def __init__(
@@ -36,18 +36,18 @@ class PromptArgumentsDialog(QDialog):
         super().__init__(parent)
         self._arguments = {each.name: each for each in arguments}
         self._lines: dict[str, QLineEdit] = {}
-        self._asked_for = ""
-        self._pause = QTimer(self, singleShot=True, interval=pause_ms)
-        self._pause.timeout.connect(self._ask)
+        self._completed_name = ""
+        self._completion_timer = QTimer(self, singleShot=True, interval=pause_ms)
+        self._completion_timer.timeout.connect(self._request_completion)
         self._missing = label(kind="small", wrap=True)
         self._insert = button(self.tr("Insert"), self._submit, "primary")
-        self._build(show_hidden(title), show_hidden(description))
+        self._build_layout(show_hidden(title), show_hidden(description))
         self._refresh()
 
     def show_completions(self, name: str, values: Sequence[str]) -> None:
         """What the server would fill in there, unless something else is being written by now."""
         line = self._lines.get(name)
-        if line is None or not line.hasFocus() or self._pause.isActive():
+        if line is None or not line.hasFocus() or self._completion_timer.isActive():
             return
         completer = line.completer()
         model, popup = completer.model(), completer.popup()
@@ -59,11 +59,11 @@ class PromptArgumentsDialog(QDialog):
             popup.hide()
 
     def _on_edited(self, name: str, _text: str) -> None:
-        self._asked_for = name
-        self._pause.start()
+        self._completed_name = name
+        self._completion_timer.start()
 
-    def _ask(self) -> None:
-        self.completion_wanted.emit(self._asked_for, self._lines[self._asked_for].text())
+    def _request_completion(self) -> None:
+        self.completion_requested.emit(self._completed_name, self._lines[self._completed_name].text())
 
     @property
     def values(self) -> dict[str, str]:
@@ -79,15 +79,15 @@ class PromptArgumentsDialog(QDialog):
     def _submit(self) -> None:
         if self._insert.isEnabled():
             self.accept()
-            self.filled_in.emit(self.values)
+            self.arguments_submitted.emit(self.values)
 
-    def _build(self, title: str, description: str) -> None:
+    def _build_layout(self, title: str, description: str) -> None:
         self.setAccessibleName(title)
         self.setWindowTitle(title)
         self.setWindowModality(Qt.WindowModality.WindowModal)
         asked = ScrollColumn(SPACE_M, trailing=SPACE_S)
         for each in self._arguments.values():
-            asked.column.addLayout(self._row(each))
+            asked.column.addLayout(self._create_row(each))
         asked.column.addStretch(1)
         asked.setMinimumHeight(min(asked.column.sizeHint().height(), _MAX_FORM_HEIGHT))
         self._insert.setDefault(True)
@@ -106,7 +106,7 @@ class PromptArgumentsDialog(QDialog):
         layout.addLayout(foot)
         self.setMinimumWidth(DIALOG_WIDTH)
 
-    def _row(self, argument: McpPromptArgument) -> QVBoxLayout:
+    def _create_row(self, argument: McpPromptArgument) -> QVBoxLayout:
         name = show_hidden(argument.name)
         heading = label(name if argument.required else self.tr("{0} (optional)").format(name), "strong", wrap=True)
         line = QLineEdit()

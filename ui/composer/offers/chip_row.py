@@ -57,8 +57,8 @@ class AttachmentRow(QScrollArea):
         self._entries: list[AttachmentEntry] = []
         self._prompt_sources: list[PromptSource] = []
         self._waiting: list[tuple[AttachmentEntry, Coroutine[Any, Any, None]]] = []
-        self._again = QTimer(self)
-        self._again.timeout.connect(self._begin)
+        self._retry_timer = QTimer(self)
+        self._retry_timer.timeout.connect(self._start_waiting)
         inner = QWidget()
         self._row = QHBoxLayout(inner)
         self._row.setContentsMargins(0, 0, 0, 0)
@@ -118,7 +118,7 @@ class AttachmentRow(QScrollArea):
         """Wait until nothing is on its way in any more."""
         import asyncio
 
-        self._begin()
+        self._start_waiting()
         while tasks := [each.task for each in self._entries if each.fetch is not None and each.task is not None]:
             await asyncio.wait(tasks)
 
@@ -130,14 +130,14 @@ class AttachmentRow(QScrollArea):
         self.changed.emit()
 
     def _add_entry(self, held: AttachmentEntry) -> AttachmentEntry:
-        held.chip.removed.connect(lambda: self._remove(held))
+        held.chip.removed.connect(lambda: self._remove_entry(held))
         self._entries.append(held)
         self._row.insertWidget(self._row.count() - 1, held.chip)
         self.setFixedHeight(held.chip.sizeHint().height() + self.horizontalScrollBar().sizeHint().height())
         self.show()
         return held
 
-    def _remove(self, held: AttachmentEntry) -> None:
+    def _remove_entry(self, held: AttachmentEntry) -> None:
         at = self._entries.index(held)
         self._drop_entry(held)
         self.lost.emit()
@@ -160,10 +160,10 @@ class AttachmentRow(QScrollArea):
 
     def _start_task(self, held: AttachmentEntry, work: Coroutine[Any, Any, None]) -> None:
         self._waiting.append((held, work))
-        self._begin()
+        self._start_waiting()
 
     @Slot()
-    def _begin(self) -> None:
+    def _start_waiting(self) -> None:
         """What waits, once there is a loop for it: the window takes what is pasted before that."""
         # Late: the window is drawn first.
         import asyncio
@@ -171,9 +171,9 @@ class AttachmentRow(QScrollArea):
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            self._again.start(_RETRY_MS)
+            self._retry_timer.start(_RETRY_MS)
             return
-        self._again.stop()
+        self._retry_timer.stop()
         waiting, self._waiting = self._waiting, []
         for held, work in waiting:
             if held in self._entries:

@@ -8,25 +8,25 @@ TRIGGER_CHARACTERS = {"/", "@"}
 
 
 class CompletionTriggers(QObject):
-    """The sign stands in the editor when it is told; `take_back` removes it once something was taken."""
+    """The sign stands in the editor when it is told; `remove_trigger` removes it once something was taken."""
 
     triggered = Signal(str)
 
     def __init__(self, editor: QPlainTextEdit) -> None:
         super().__init__(editor)
         self._editor = editor
-        self._sign = ""
+        self._character = ""
         self._position: int | None = None
         editor.installEventFilter(self)
-        editor.textChanged.connect(self._look)
+        editor.textChanged.connect(self._on_text_changed)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Only what a key writes: nothing that is pasted or put there opens anything."""
         if watched is self._editor and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
-            self._sign = event.text() if event.text() in TRIGGER_CHARACTERS else ""
+            self._character = event.text() if event.text() in TRIGGER_CHARACTERS else ""
         return super().eventFilter(watched, event)
 
-    def take_back(self) -> None:
+    def remove_trigger(self) -> None:
         """Remove the sign, where it still stands."""
         at, self._position = self._position, None
         if at is None or self._editor.toPlainText()[at : at + 1] not in TRIGGER_CHARACTERS:
@@ -41,8 +41,8 @@ class CompletionTriggers(QObject):
             self._editor.insertPlainText(words)
         self._position = None
 
-    def _look(self) -> None:
-        sign, self._sign = self._sign, ""
+    def _on_text_changed(self) -> None:
+        sign, self._character = self._character, ""
         at = self._editor.textCursor().position() - 1
         if not sign or at < 0:
             return

@@ -35,7 +35,9 @@ class AnswerChoices(QWidget):
         self._group = QButtonGroup(self)
         self._group.setExclusive(False)
         self._boxes: list[QAbstractButton] = []
-        self._own = SmallTextEdit(self.tr("Answer in your own words"), EDITOR_LINES) if question.free_text else None
+        self._custom_field = (
+            SmallTextEdit(self.tr("Answer in your own words"), EDITOR_LINES) if question.free_text else None
+        )
         layout = QVBoxLayout(self)
         # The boxes reach that far out of their places, with the frame that shows the focus.
         layout.setContentsMargins(SPACE_XS, 0, 0, 0)
@@ -45,13 +47,13 @@ class AnswerChoices(QWidget):
             self._group.addButton(box)
             self._boxes.append(box)
             layout.addWidget(self._create_choice(box, at, choice))
-            box.toggled.connect(self._on_chosen)
+            box.toggled.connect(self._on_choice_toggled)
         self._group.setExclusive(not question.several)
-        if self._own is not None:
-            self._own.setPlaceholderText(self._own.accessibleName())
-            layout.addWidget(self._own)
-            self._own.textChanged.connect(self._on_custom_edited)
-            self._own.given.connect(self.submitted)
+        if self._custom_field is not None:
+            self._custom_field.setPlaceholderText(self._custom_field.accessibleName())
+            layout.addWidget(self._custom_field)
+            self._custom_field.textChanged.connect(self._on_custom_edited)
+            self._custom_field.given.connect(self.submitted)
 
     @property
     def answer(self) -> Sequence[str]:
@@ -63,22 +65,22 @@ class AnswerChoices(QWidget):
     @property
     def custom_answer(self) -> str:
         """What is written of the person's own."""
-        return self._own.toPlainText().strip() if self._own is not None else ""
+        return self._custom_field.toPlainText().strip() if self._custom_field is not None else ""
 
     def clear_custom_answer(self) -> None:
         """Begin anew to write."""
-        if self._own is not None:
-            self._own.clear()
+        if self._custom_field is not None:
+            self._custom_field.clear()
 
     @property
     def accepts_numbers(self) -> bool:
         """Whether a digit chooses now, and is not written."""
-        return bool(self._boxes) and (self._own is None or not self._own.hasFocus())
+        return bool(self._boxes) and (self._custom_field is None or not self._custom_field.hasFocus())
 
     @property
     def initial_focus(self) -> QWidget:
         """Where the keyboard begins."""
-        return self._boxes[0] if self._boxes else self._own or self
+        return self._boxes[0] if self._boxes else self._custom_field or self
 
     def toggle_choice(self, place: int) -> bool:
         """The choice with this number, counted from 0, or not any more; False where there is none."""
@@ -98,13 +100,13 @@ class AnswerChoices(QWidget):
         box.setAccessibleDescription(self.tr("Key {0}").format(at + 1))
         return worded
 
-    def _on_chosen(self, chosen: bool) -> None:  # noqa: FBT001 - a slot
+    def _on_choice_toggled(self, chosen: bool) -> None:  # noqa: FBT001 - a slot
         if chosen and not self._question.several:
             self.clear_custom_answer()
         self.changed.emit()
 
     def _on_custom_edited(self) -> None:
-        if self._own is not None and self._own.toPlainText() and not self._question.several:
+        if self._custom_field is not None and self._custom_field.toPlainText() and not self._question.several:
             self._group.setExclusive(False)
             for box in self._boxes:
                 box.setChecked(False)

@@ -27,7 +27,7 @@ class QuestionCard(QFrame):
     answered = Signal(str, list)
     """A question's id, and the answer: choices, then words of the person's own."""
     skipped = Signal(str)
-    text_left = Signal(str)
+    draft_returned = Signal(str)
     """What was written for an answer that was not given."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
@@ -38,11 +38,11 @@ class QuestionCard(QFrame):
         """The answer is on its way: where it is taken, the card goes before that returns."""
         self._title = label(kind="small")
         self._words = label(wrap=True)
-        self._asked = ScrollColumn(SPACE_S, most=lambda: MAX_CARD_HEIGHT * themes.zoom // 100)
+        self._scroll = ScrollColumn(SPACE_S, most=lambda: MAX_CARD_HEIGHT * themes.zoom // 100)
         self._hint = label(kind="small", wrap=True)
         self._answer = button(self.tr("Answer"), self._submit, "primary")
-        self._skip = button(self.tr("Skip"), self._leave)
-        self._build()
+        self._skip = button(self.tr("Skip"), self._skip_question)
+        self._build_layout()
         app = QApplication.instance()
         if isinstance(app, QApplication):
             app.focusChanged.connect(self._update_hint)
@@ -63,7 +63,7 @@ class QuestionCard(QFrame):
         focused = QApplication.focusWidget()
         had_focus = focused is not None and self.isAncestorOf(focused)
         self._question = first
-        self._take_away()
+        self._remove_choices()
         if first is not None:
             self._show_question(first)
         self.setVisible(first is not None)
@@ -80,7 +80,7 @@ class QuestionCard(QFrame):
         words = self.custom_answer
         if words and self._choices is not None:
             self._choices.clear_custom_answer()
-            self.text_left.emit(words)
+            self.draft_returned.emit(words)
 
     def take_focus(self) -> None:
         """The person wants to answer."""
@@ -102,7 +102,7 @@ class QuestionCard(QFrame):
         self._choices = AnswerChoices(question)
         self._choices.changed.connect(self._refresh)
         self._choices.submitted.connect(self._submit)
-        self._asked.column.addWidget(self._choices)
+        self._scroll.column.addWidget(self._choices)
         # What a layout shows later takes no focus now.
         self._choices.show()
         self._refresh()
@@ -127,11 +127,11 @@ class QuestionCard(QFrame):
             words = self.tr("Press Enter to answer.")
         self._hint.setText(words)
 
-    def _take_away(self) -> None:
+    def _remove_choices(self) -> None:
         if not self._is_answering:
             self.return_draft()
         if self._choices is not None:
-            self._asked.column.removeWidget(self._choices)
+            self._scroll.column.removeWidget(self._choices)
             self._choices.hide()
             self._choices.deleteLater()
             self._choices = None
@@ -145,15 +145,15 @@ class QuestionCard(QFrame):
             self.answered.emit(self._question.id, list(self._choices.answer))
             self._is_answering = False
 
-    def _leave(self) -> None:
+    def _skip_question(self) -> None:
         if self._question is not None:
             self.skipped.emit(self._question.id)
 
-    def _build(self) -> None:
+    def _build_layout(self) -> None:
         self.setProperty("kind", "card")
         self.setAccessibleName(self.tr("Question of the agent"))
         self._words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._asked.column.addWidget(self._words)
+        self._scroll.column.addWidget(self._words)
         self._skip.setToolTip(self.tr("The agent goes on without an answer."))
         self._answer.setToolTip(self.tr("Answer") + f" ({native_shortcut('Enter')})")
         head = QHBoxLayout()
@@ -162,5 +162,5 @@ class QuestionCard(QFrame):
         layout.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_M)
         layout.setSpacing(SPACE_S)
         layout.addLayout(head)
-        layout.addWidget(self._asked)
+        layout.addWidget(self._scroll)
         layout.addWidget(TextWithButtons(self._hint, (self._skip, self._answer)))

@@ -34,7 +34,7 @@ class QueuedMessageControls(QWidget):
         self._menu.setAccessibleName(self._more.accessibleName())
         for each, keys in zip(self._buttons, ("Alt+Up", "Alt+Down", "Enter", "Del"), strict=True):
             self._menu.addAction(f"{each.accessibleName()} ({keys})", each.click)
-        self._build()
+        self._build_layout()
 
     @property
     def is_folded(self) -> bool:
@@ -93,7 +93,7 @@ class QueuedMessageControls(QWidget):
     def _open_menu(self) -> None:
         self._menu.popup(self._more.mapToGlobal(QPoint(0, -self._menu.sizeHint().height())))
 
-    def _build(self) -> None:
+    def _build_layout(self) -> None:
         self._up.clicked.connect(lambda: self.moved.emit(-1))
         self._down.clicked.connect(lambda: self.moved.emit(1))
         self._edit.clicked.connect(self.edit_pressed)

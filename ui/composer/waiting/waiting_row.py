@@ -20,14 +20,14 @@ class QueuedMessageRow(QFrame):
     Ctrl+Enter changes when it is sent.
     """
 
-    reworded = Signal(str)
+    text_edited = Signal(str)
     """The new text."""
     removed = Signal()
     when_chosen = Signal(str)
     """The other moment."""
     moved = Signal(int)
     """By so many places."""
-    walked = Signal(int)
+    navigated = Signal(int)
 
     def __init__(self, themes: ThemeSource, message: WaitingMessage, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -35,11 +35,11 @@ class QueuedMessageRow(QFrame):
         self._editor: SmallTextEdit | None = None
         self._unchanged = ""
         """What the editor said at first: not always letter by letter what the message says."""
-        self._below: QWidget | None = None
+        self._editor_panel: QWidget | None = None
         self._text = ElidedLabel()
         self._controls = QueuedMessageControls(themes)
-        self._box = QVBoxLayout(self)
-        self._build()
+        self._main_layout = QVBoxLayout(self)
+        self._build_layout()
         self.show_message(message, is_first=True, is_last=True)
 
     @property
@@ -66,33 +66,33 @@ class QueuedMessageRow(QFrame):
         self._editor.setPlainText(self._message.text)
         self._unchanged = self._editor.toPlainText()
         self._editor.moveCursor(self._editor.textCursor().MoveOperation.End)
-        self._editor.given.connect(self._keep)
+        self._editor.given.connect(self._save_text)
         foot = QHBoxLayout()
         foot.addStretch(1)
         foot.addWidget(button(self.tr("Cancel"), self.end_editing))
-        foot.addWidget(button(self.tr("Save"), self._keep, "primary"))
-        self._below = QWidget()
-        below = QVBoxLayout(self._below)
+        foot.addWidget(button(self.tr("Save"), self._save_text, "primary"))
+        self._editor_panel = QWidget()
+        below = QVBoxLayout(self._editor_panel)
         below.setContentsMargins(0, 0, 0, 0)
         below.setSpacing(SPACE_XS)
         below.addWidget(self._editor)
         below.addLayout(foot)
-        self._box.addWidget(self._below)
+        self._main_layout.addWidget(self._editor_panel)
         # What a layout shows later takes no focus now.
-        self._below.show()
+        self._editor_panel.show()
         self._editor.setFocus()
 
     def end_editing(self) -> None:
         """Forget what is being written instead."""
-        if self._below is None:
+        if self._editor_panel is None:
             return
         focused = QApplication.focusWidget()
-        if focused is not None and self._below.isAncestorOf(focused):
+        if focused is not None and self._editor_panel.isAncestorOf(focused):
             self.setFocus()
-        self._box.removeWidget(self._below)
-        self._below.hide()
-        self._below.deleteLater()
-        self._editor, self._below = None, None
+        self._main_layout.removeWidget(self._editor_panel)
+        self._editor_panel.hide()
+        self._editor_panel.deleteLater()
+        self._editor, self._editor_panel = None, None
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """The keys of the row."""
@@ -108,29 +108,29 @@ class QueuedMessageRow(QFrame):
             case Qt.Key.Key_Delete | Qt.Key.Key_Backspace:
                 self.removed.emit()
             case Qt.Key.Key_Up:
-                (self.moved if alt else self.walked).emit(-1)
+                (self.moved if alt else self.navigated).emit(-1)
             case Qt.Key.Key_Down:
-                (self.moved if alt else self.walked).emit(1)
+                (self.moved if alt else self.navigated).emit(1)
             case _:
                 super().keyPressEvent(event)
 
     def _toggle_when(self) -> None:
         self.when_chosen.emit("idle" if self._message.when == "soon" else "soon")
 
-    def _keep(self) -> None:
+    def _save_text(self) -> None:
         text = self.changed_text
         self.end_editing()
         if text is not None:
-            self.reworded.emit(text)
+            self.text_edited.emit(text)
 
-    def _build(self) -> None:
+    def _build_layout(self) -> None:
         self.setProperty("kind", "chip")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         # Where there is no room for all rows they scroll; they never shrink.
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
-        self._box.setContentsMargins(SPACE_S, 2, SPACE_XS, 2)
-        self._box.setSpacing(SPACE_XS)
-        self._box.addWidget(QueuedMessageLine(self._text, self._controls))
+        self._main_layout.setContentsMargins(SPACE_S, 2, SPACE_XS, 2)
+        self._main_layout.setSpacing(SPACE_XS)
+        self._main_layout.addWidget(QueuedMessageLine(self._text, self._controls))
         self._controls.when_pressed.connect(self._toggle_when)
         self._controls.moved.connect(self.moved)
         self._controls.edit_pressed.connect(self.begin_editing)

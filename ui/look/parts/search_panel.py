@@ -39,7 +39,7 @@ class SearchPanel(QWidget):
         self.column.addWidget(self.field)
         self.column.addWidget(self._list, 1)
         self.setFocusProxy(self.field)
-        self.field.textChanged.connect(self.narrow)
+        self.field.textChanged.connect(self.filter_rows)
         self.field.installEventFilter(self)
         self._list.clicked.connect(self.choose)
         self._list.activated.connect(self.choose)
@@ -49,10 +49,10 @@ class SearchPanel(QWidget):
         self.field.setAccessibleName(name)
         self.field.setPlaceholderText(hint or name)
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         """Empty the field, show what is found for nothing."""
         self.field.clear()
-        self.narrow("")
+        self.filter_rows("")
 
     def fill(self) -> None:
         """Something else may be found now. What is marked stays marked; out of sight nothing is."""
@@ -60,7 +60,7 @@ class SearchPanel(QWidget):
             return
         at = self._list.currentIndex()
         marked = self.rows.row(at.row()) if at.isValid() else None
-        self.narrow(self.field.text())
+        self.filter_rows(self.field.text())
         place = self.rows.place_of(marked)
         if place >= 0:
             self._go_to(place)
@@ -86,7 +86,7 @@ class SearchPanel(QWidget):
             return self._take_key(event.key()) or super().eventFilter(watched, event)
         return super().eventFilter(watched, event)
 
-    def narrow(self, typed: str) -> None:
+    def filter_rows(self, typed: str) -> None:
         """Show what is found for these words."""
         self.rows.show_rows(self._find(typed))
         at = -1 if typed else self.rows.current

@@ -61,7 +61,7 @@ class SearchPopup(QFrame):
         """Show with an empty field above this, or below where there is no room; where neither has, in the larger."""
         self._was_chosen = False
         self.setLayoutDirection(QGuiApplication.layoutDirection())
-        self.panel.begin()
+        self.panel.reset()
         screen = widget.screen().availableGeometry()
         top, bottom = (widget.mapToGlobal(QPoint(0, y)) for y in (-SPACE_XS, widget.height() + SPACE_XS))
         above, below = top.y() - screen.top(), screen.bottom() - bottom.y()

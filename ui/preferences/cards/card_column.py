@@ -15,16 +15,16 @@ class Card(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("kind", "card")
-        self._writing: tuple[QPushButton, ...] = ()
+        self._edit_buttons: tuple[QPushButton, ...] = ()
 
     def set_edit_buttons(self, *buttons: QPushButton) -> None:
         """These begin to write something."""
-        self._writing = buttons
+        self._edit_buttons = buttons
 
     def set_can_edit(self, *, can: bool) -> None:
         """Whether they can."""
         words = QCoreApplication.translate("Cards", "Save or cancel what you are writing first")
-        for each in self._writing:
+        for each in self._edit_buttons:
             each.setEnabled(can)
             each.setToolTip("" if can else words)
 
@@ -45,12 +45,12 @@ class CardList(QVBoxLayout):
             if gone not in cards.values():
                 self._remove_card(gone)
         self._cards = dict(cards)
-        self._settle()
+        self._update_layout()
 
     def open(self, panel: QWidget, instead_of: str = "") -> None:
         """Write here, in the place of this card or under all of them."""
         self._panel, self._replaced_key = panel, instead_of
-        self._settle()
+        self._update_layout()
         scroll_into_view(panel)
 
     def set_replaced_card(self, card: str) -> None:
@@ -62,24 +62,24 @@ class CardList(QVBoxLayout):
         panel, self._panel = self._panel, None
         if panel is not None:
             self._remove_card(panel)
-        self._settle()
+        self._update_layout()
 
-    def _settle(self) -> None:
+    def _update_layout(self) -> None:
         place = 0
         for key, card in self._cards.items():
             is_written = self._panel is not None and key == self._replaced_key
             if self._panel is not None and is_written:
-                place = self._put(place, self._panel)
-            place = self._put(place, card)
+                place = self._insert_at(place, self._panel)
+            place = self._insert_at(place, card)
             card.setVisible(not is_written)
             card.set_can_edit(can=self._panel is None)
         if self._panel is not None:
             if self._replaced_key not in self._cards:
-                self._put(place, self._panel)
+                self._insert_at(place, self._panel)
             # What a layout shows later takes no focus now.
             self._panel.show()
 
-    def _put(self, place: int, widget: QWidget) -> int:
+    def _insert_at(self, place: int, widget: QWidget) -> int:
         if self.indexOf(widget) != place:
             self.insertWidget(place, widget)
         return place + 1

@@ -25,7 +25,7 @@ class CardEditor(QFrame):
         """Hand it on, or say what is missing."""
         raise NotImplementedError
 
-    def lay_out(self, name: str, first: QWidget, *parts: QWidget) -> None:
+    def build_layout(self, name: str, first: QWidget, *parts: QWidget) -> None:
         """One under the other, over Cancel and Save. The keys go to `first`; `name` is what the whole is called."""
         self.setProperty("kind", "card")
         self.setAccessibleName(name)

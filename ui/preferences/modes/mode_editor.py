@@ -58,8 +58,8 @@ class ModeEditor(CardEditor):
         self._instructions = QPlainTextEdit()
         self._rules = RuleListEditor(mode.rules if mode is not None else (), tools)
         self._form = ValidatedForm()
-        self._set_up()
-        self._arrange()
+        self._configure_fields()
+        self._build_form()
         if mode is not None:
             self._title.setText(mode.title)
             self._name.setText(unused_mode_name(mode.title, self._taken) if not self.edited_name else mode.name)
@@ -120,7 +120,7 @@ class ModeEditor(CardEditor):
         if not self.edited_name and not self._name.isModified():
             self._name.setText(unused_mode_name(title, self._taken))
 
-    def _set_up(self) -> None:
+    def _configure_fields(self) -> None:
         self._title.setMaxLength(MAX_MODE_TITLE_LENGTH)
         self._title.textEdited.connect(self._suggest_name)
         self._name.setMaxLength(MAX_MODE_NAME_LENGTH)
@@ -131,7 +131,7 @@ class ModeEditor(CardEditor):
         lines = self._instructions.fontMetrics().lineSpacing() * INSTRUCTION_LINES
         self._instructions.setFixedHeight(lines + SPACE_M)
 
-    def _arrange(self) -> None:
+    def _build_form(self) -> None:
         agent_says = self.tr("By it the agent and specialists name the mode. It stays as it is once the mode is made.")
         form = self._form
         form.add(self.tr("Name"), self._title, self._title_error)
@@ -143,7 +143,7 @@ class ModeEditor(CardEditor):
             "Deny goes over Ask, Ask over Allow. Rules of the conversation and of every folder hold besides."
         )
         form.add(self.tr("Rules"), self._rules, self._rules_error, note=order)
-        self.lay_out(self.tr("Mode being written"), self._title, form)
+        self.build_layout(self.tr("Mode being written"), self._title, form)
 
 
 class _UnaskedChoice(QWidget):

@@ -49,7 +49,7 @@ class RuleListEditor(QWidget):
         layout.setSpacing(SPACE_S)
         layout.addLayout(self._rows)
         layout.addLayout(foot)
-        self._lay_out()
+        self._rebuild_rows()
 
     @property
     def is_editing(self) -> bool:
@@ -64,10 +64,10 @@ class RuleListEditor(QWidget):
 
     def _open_editor(self, rule: Rule | None) -> None:
         place = self.rules.index(rule) if rule is not None else len(self.rules)
-        self._lay_out(without=place)
+        self._rebuild_rows(without=place)
         self._editor = RuleEditor(rule, self._tools)
-        self._editor.saved.connect(partial(self._put, place))
-        self._editor.cancelled.connect(self._close)
+        self._editor.saved.connect(partial(self._replace_rule, place))
+        self._editor.cancelled.connect(self._close_editor)
         self._rows.insertWidget(place, self._editor)
         self._editor.show()
         self._editor.start_editing()
@@ -75,20 +75,20 @@ class RuleListEditor(QWidget):
         self._add.setEnabled(False)
         self.changed.emit()
 
-    def _put(self, place: int, rule: Rule) -> None:
+    def _replace_rule(self, place: int, rule: Rule) -> None:
         self.rules = (*self.rules[:place], rule, *self.rules[place + 1 :])
-        self._close()
+        self._close_editor()
 
-    def _remove(self, rule: Rule) -> None:
+    def _remove_rule(self, rule: Rule) -> None:
         self.rules = tuple(each for each in self.rules if each is not rule)
-        self._close()
+        self._close_editor()
 
-    def _close(self) -> None:
-        self._lay_out()
+    def _close_editor(self) -> None:
+        self._rebuild_rows()
         self._add.setFocus()
         self.changed.emit()
 
-    def _lay_out(self, without: int | None = None) -> None:
+    def _rebuild_rows(self, without: int | None = None) -> None:
         self._editor = None
         self.setFocusProxy(self._add)
         self._add.setEnabled(True)
@@ -99,15 +99,15 @@ class RuleListEditor(QWidget):
                 widget.deleteLater()
         for at, rule in enumerate(self.rules):
             if at != without:
-                row = self._row(rule)
+                row = self._create_row(rule)
                 self._rows.addWidget(row)
                 row.show()
 
-    def _row(self, rule: Rule) -> QWidget:
+    def _create_row(self, rule: Rule) -> QWidget:
         words = show_hidden(translate_sentence(rule_sentence(rule)))
         line = rule_row(rule)
         remove = self.tr("Remove the rule: {0}").format(words)
-        buttons = [button(self.tr("Remove"), partial(self._remove, rule), "danger", remove)]
+        buttons = [button(self.tr("Remove"), partial(self._remove_rule, rule), "danger", remove)]
         if format_pattern(rule.pattern) is not None:
             change = self.tr("Change the rule: {0}").format(words)
             buttons.insert(0, button(self.tr("Change"), partial(self._open_editor, rule), name=change))

@@ -33,21 +33,21 @@ class ModesForm(QWidget):
             self.tr("You have no mode of your own yet. Copy one of those above, or add one."), "muted", wrap=True
         )
         self._cards = CardList()
-        self._fixed = [ModeCard(each) for each in BUILT_IN_MODES]
-        self._add = button(self.tr("Add mode…"), lambda: self._write(None))
+        self._built_in_cards = [ModeCard(each) for each in BUILT_IN_MODES]
+        self._add = button(self.tr("Add mode…"), lambda: self._open_editor(None))
         self._limit_note = label(
             self.tr("There can be {0} modes. Remove one first.").format(MAX_MODES), "muted", wrap=True
         )
-        self._arrange()
-        self._lay_out()
+        self._build_layout()
+        self._rebuild_cards()
 
     def show_modes(self, modes: Sequence[Mode]) -> None:
         """These are the person's own; what is being written stays."""
         if tuple(modes) != self._modes:
             self._modes = tuple(modes)
-            self._lay_out()
+            self._rebuild_cards()
             if self._editor is not None:
-                self._editor.set_taken_names(self._taken(self._editor.edited_name))
+                self._editor.set_taken_names(self._taken_names(self._editor.edited_name))
 
     def show_tools(self, groups: Sequence[ToolGroup]) -> None:
         """The tools that rules can be about."""
@@ -57,7 +57,7 @@ class ModesForm(QWidget):
 
     def edit(self, name: str) -> None:
         """Write this one of the person's own."""
-        self._write(next(each for each in self._modes if each.name == name), name)
+        self._open_editor(next(each for each in self._modes if each.name == name), name)
 
     def copy(self, mode: Mode) -> None:
         """Write a new one that begins as this one is, if there is room for one more."""
@@ -65,24 +65,24 @@ class ModesForm(QWidget):
             announce(self, self._limit_note.text())
             return
         title = self.tr("{0} (copy)").format(mode_title(mode))[:MAX_MODE_TITLE_LENGTH]
-        self._write(mode.model_copy(update={"title": title}))
+        self._open_editor(mode.model_copy(update={"title": title}))
 
-    def _write(self, before: Mode | None, changes: str = "") -> None:
+    def _open_editor(self, before: Mode | None, changes: str = "") -> None:
         if self._editor is not None:
             self._editor.setFocus()
             return
-        self._editor = ModeEditor(before, self._taken(changes), self._tools)
-        self._editor.saved.connect(self._put)
-        self._editor.cancelled.connect(self._close)
+        self._editor = ModeEditor(before, self._taken_names(changes), self._tools)
+        self._editor.saved.connect(self._save_mode)
+        self._editor.cancelled.connect(self._cancel_editing)
         self._cards.open(self._editor, changes)
-        self._offer()
+        self._update_buttons()
         self._editor.start_editing()
 
-    def _taken(self, but: str) -> frozenset[str]:
+    def _taken_names(self, but: str) -> frozenset[str]:
         """The names that a mode cannot have."""
         return frozenset(each.name for each in (*BUILT_IN_MODES, *self._modes)) - {but}
 
-    def _put(self, made: Mode) -> None:
+    def _save_mode(self, made: Mode) -> None:
         names = [each.name for each in self._modes]
         if made.name not in names and len(names) >= MAX_MODES:
             # Others came while this one was written.
@@ -90,55 +90,55 @@ class ModesForm(QWidget):
             return
         place = names.index(made.name) if made.name in names else len(names)
         self._close_editor()
-        self._say((*self._modes[:place], made, *self._modes[place + 1 :]))
+        self._set_modes((*self._modes[:place], made, *self._modes[place + 1 :]))
 
-    def _remove(self, place: int) -> None:
+    def _remove_mode(self, place: int) -> None:
         gone = self._modes[place]
-        self._say((*self._modes[:place], *self._modes[place + 1 :]))
+        self._set_modes((*self._modes[:place], *self._modes[place + 1 :]))
         words = self.tr("The mode “{0}” is removed. Where it held, less happens unasked now.").format(gone.title)
-        self._undo.show_undo(words, partial(self._put_back, place, gone))
+        self._undo.show_undo(words, partial(self._restore_mode, place, gone))
 
-    def _put_back(self, place: int, gone: Mode) -> None:
-        self._say((*self._modes[:place], gone, *self._modes[place:]))
+    def _restore_mode(self, place: int, gone: Mode) -> None:
+        self._set_modes((*self._modes[:place], gone, *self._modes[place:]))
 
-    def _say(self, modes: tuple[Mode, ...]) -> None:
+    def _set_modes(self, modes: tuple[Mode, ...]) -> None:
         self._modes = modes
         self._undo.hide()
-        self._lay_out()
+        self._rebuild_cards()
         self.changed.emit(modes)
         if self._editor is not None:
-            self._editor.set_taken_names(self._taken(self._editor.edited_name))
+            self._editor.set_taken_names(self._taken_names(self._editor.edited_name))
         (self._editor or self._add).setFocus()
 
-    def _close(self) -> None:
+    def _cancel_editing(self) -> None:
         self._close_editor()
         self._add.setFocus()
 
     def _close_editor(self) -> None:
         self._editor = None
         self._cards.close()
-        self._offer()
+        self._update_buttons()
 
-    def _lay_out(self) -> None:
+    def _rebuild_cards(self) -> None:
         cards: dict[str, ModeCard] = {}
         for place, each in enumerate(self._modes):
             card = cards[each.name] = ModeCard(each)
             card.edit_pressed.connect(partial(self.edit, each.name))
             card.copy_pressed.connect(partial(self.copy, each))
-            card.remove_pressed.connect(partial(self._remove, place))
+            card.remove_pressed.connect(partial(self._remove_mode, place))
         self._cards.show_cards(cards)
-        self._offer()
+        self._update_buttons()
 
-    def _offer(self) -> None:
+    def _update_buttons(self) -> None:
         """What can be begun now."""
         is_full, is_writing = len(self._modes) >= MAX_MODES, self._editor is not None
         self._add.setEnabled(not is_full and not is_writing)
         self._limit_note.setVisible(is_full)
         self._empty_note.setVisible(not self._modes and not is_writing)
-        for each in self._fixed:
+        for each in self._built_in_cards:
             each.set_can_edit(can=not is_writing)
 
-    def _arrange(self) -> None:
+    def _build_layout(self) -> None:
         words = self.tr(
             "A mode says how much may happen unasked. Choose it under the message editor; a change holds at once in "
             "every open conversation, for each call that has not started."
@@ -155,7 +155,7 @@ class ModesForm(QWidget):
         layout.addWidget(label(self.tr("Always there"), "strong"))
         fixed = QVBoxLayout()
         fixed.setSpacing(SPACE_S)
-        for each, card in zip(BUILT_IN_MODES, self._fixed, strict=True):
+        for each, card in zip(BUILT_IN_MODES, self._built_in_cards, strict=True):
             card.copy_pressed.connect(partial(self.copy, each))
             fixed.addWidget(card)
         layout.addLayout(fixed)
@@ -179,7 +179,7 @@ class _UndoBar(QFrame):
         row.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
         row.setSpacing(SPACE_S)
         row.addWidget(self._words, 1)
-        row.addWidget(button(self.tr("Undo"), self._take_back))
+        row.addWidget(button(self.tr("Undo"), self._undo_last))
         self.hide()
 
     def show_undo(self, words: str, undo: Callable[[], object]) -> None:
@@ -189,7 +189,7 @@ class _UndoBar(QFrame):
         self.show()
         announce(self, words)
 
-    def _take_back(self) -> None:
+    def _undo_last(self) -> None:
         undo, self._undo = self._undo, None
         if undo is not None:
             undo()

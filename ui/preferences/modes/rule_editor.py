@@ -44,23 +44,23 @@ class RuleEditor(QFrame):
         self._before = before
         self._effect = ComboBox()
         self._tools = ToolMenu()
-        self._about = ComboBox()
+        self._kind_menu = ComboBox()
         self._pattern = QLineEdit()
         self._preview = label(wrap=True)
         self._problem = label(kind="error", wrap=True)
         self._add = button(self.tr("Add rule") if before is None else self.tr("Change rule"), self._save, "primary")
         self.setFocusProxy(self._effect)
-        self._fill()
-        self._arrange()
+        self._populate_menus()
+        self._build_layout()
         self.show_tools(tools)
         if before is not None:
             self._show_rule(before)
-        self._effect.currentIndexChanged.connect(self._look)
-        self._tools.currentIndexChanged.connect(self._look)
-        self._about.currentIndexChanged.connect(self._look)
-        self._pattern.textChanged.connect(self._look)
+        self._effect.currentIndexChanged.connect(self._update_preview)
+        self._tools.currentIndexChanged.connect(self._update_preview)
+        self._kind_menu.currentIndexChanged.connect(self._update_preview)
+        self._pattern.textChanged.connect(self._update_preview)
         self._pattern.returnPressed.connect(self._save)
-        self._look()
+        self._update_preview()
 
     def start_editing(self) -> None:
         """The person wants to write."""
@@ -79,7 +79,7 @@ class RuleEditor(QFrame):
 
     @property
     def _kind(self) -> PatternKind:
-        return PATTERN_KINDS[max(0, self._about.currentIndex())]
+        return PATTERN_KINDS[max(0, self._kind_menu.currentIndex())]
 
     def _rule(self) -> Rule | str:
         """The rule as it stands, or what is wrong."""
@@ -92,7 +92,7 @@ class RuleEditor(QFrame):
                 "The server of this tool does not run now, so it cannot be told what would be allowed. "
                 "Open a conversation in which it runs, or choose Ask."
             )
-        return self._made(tool, pattern)
+        return self._build_rule(tool, pattern)
 
     def _tool_name(self) -> str:
         """Who denies or asks means the name, whatever the tool becomes; who allows means the tool as it is."""
@@ -100,7 +100,7 @@ class RuleEditor(QFrame):
         is_allowed = EFFECTS[self._effect.currentIndex()] is RuleEffect.ALLOW
         return known.identity if is_allowed and known is not None else self._tools.tool
 
-    def _made(self, tool: str, pattern: Pattern | None) -> Rule:
+    def _build_rule(self, tool: str, pattern: Pattern | None) -> Rule:
         effect = EFFECTS[self._effect.currentIndex()]
         before = self._before
         if before is None:
@@ -112,7 +112,7 @@ class RuleEditor(QFrame):
         changes = {"id": new_id(), "effect": effect, "tool": tool, "also": also, "pattern": pattern}
         return before.model_copy(update=changes)
 
-    def _look(self) -> None:
+    def _update_preview(self) -> None:
         """The words of it, as one writes."""
         rule = self._rule()
         wants_text = self._kind != "any"
@@ -145,24 +145,24 @@ class RuleEditor(QFrame):
         kind, text = format_pattern(rule.pattern) or ("any", "")
         self._effect.setCurrentIndex(EFFECTS.index(rule.effect))
         self._tools.set_tool(_base_name(rule.tool))
-        self._about.setCurrentIndex(PATTERN_KINDS.index(kind))
+        self._kind_menu.setCurrentIndex(PATTERN_KINDS.index(kind))
         self._pattern.setText(text)
 
-    def _fill(self) -> None:
+    def _populate_menus(self) -> None:
         for effect in EFFECTS:
             self._effect.addItem(effect_name(effect))
         for kind in PATTERN_KINDS:
-            self._about.addItem(pattern_kind_name(kind))
+            self._kind_menu.addItem(pattern_kind_name(kind))
         for widget, name in (
             (self._effect, self.tr("What becomes of the calls")),
             (self._tools, self.tr("Tool")),
-            (self._about, self.tr("About what")),
+            (self._kind_menu, self.tr("About what")),
             (self._pattern, self.tr("Folder, host or command")),
         ):
             widget.setAccessibleName(name)
         self._problem.hide()
 
-    def _arrange(self) -> None:
+    def _build_layout(self) -> None:
         self.setProperty("kind", "card")
         self.setAccessibleName(self.tr("Rule being written"))
         foot = QHBoxLayout()
@@ -175,7 +175,7 @@ class RuleEditor(QFrame):
         layout.setSpacing(SPACE_S)
         self._pattern.setMinimumWidth(_PATTERN_WIDTH)
         layout.addWidget(FlowRows((self._effect, self._tools), wide=self._tools))
-        layout.addWidget(FlowRows((self._about, self._pattern), wide=self._pattern))
+        layout.addWidget(FlowRows((self._kind_menu, self._pattern), wide=self._pattern))
         layout.addWidget(self._preview)
         layout.addWidget(self._problem)
         layout.addLayout(foot)

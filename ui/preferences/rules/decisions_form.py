@@ -90,13 +90,13 @@ class AuditLogForm(QWidget):
         return show_hidden(" ".join(f"{path}  {about}"[:_MAX_LINE_LENGTH].split()))
 
     def _summary(self, entry: AuditEntry) -> str:
-        parts = [self._decision(entry)]
+        parts = [self._decision_text(entry)]
         if entry.outcome is not None and entry.state == "allowed":
-            parts.append(self._outcome(entry.outcome))
+            parts.append(self._outcome_text(entry.outcome))
         parts += [exact_date(entry.at, now()), show_hidden(entry.conversation_title[:_MAX_LINE_LENGTH])]
         return " · ".join(parts)
 
-    def _decision(self, entry: AuditEntry) -> str:
+    def _decision_text(self, entry: AuditEntry) -> str:
         words = {
             ("allowed", "person"): self.tr("Allowed by you"),
             ("allowed", "rule"): self.tr("Allowed by a rule"),
@@ -109,7 +109,7 @@ class AuditLogForm(QWidget):
         }
         return words.get((entry.state, entry.by), self.tr("Not decided"))
 
-    def _outcome(self, outcome: Outcome) -> str:
+    def _outcome_text(self, outcome: Outcome) -> str:
         words = {
             Outcome.SUCCEEDED: self.tr("done"),
             Outcome.FAILED: self.tr("failed"),

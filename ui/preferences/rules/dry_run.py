@@ -31,8 +31,8 @@ class PermissionDryRun(QWidget):
         self._arguments = QLineEdit("{}")
         self._arguments.setMinimumWidth(_MIN_ARGUMENTS_WIDTH)
         self._arguments.setAccessibleName(self.tr("Arguments as JSON"))
-        self._arguments.returnPressed.connect(self._ask)
-        self._check = button(self.tr("Check"), self._ask)
+        self._arguments.returnPressed.connect(self._request_verdict)
+        self._check = button(self.tr("Check"), self._request_verdict)
         self._answer = label(wrap=True)
         words = self.tr("Choose a tool and write its arguments as JSON to see what would become of the call.")
         self._help = label(words + " " + self.tr("Nothing is run."), "muted", wrap=True)
@@ -44,8 +44,8 @@ class PermissionDryRun(QWidget):
         layout.setSpacing(SPACE_S)
         for each in (self._help, self._none, self._row, self._answer):
             layout.addWidget(each)
-        themes.changed.connect(self._dress)
-        self._dress()
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
         self.show_tools(())
 
     def show_tools(self, names: Sequence[str]) -> None:
@@ -61,20 +61,20 @@ class PermissionDryRun(QWidget):
 
     def show_verdict(self, sentence: Sentence) -> None:
         """What would become of the call."""
-        self._say(show_hidden(translate_sentence(sentence)), "")
+        self._show_answer(show_hidden(translate_sentence(sentence)), "")
 
-    def _ask(self) -> None:
+    def _request_verdict(self) -> None:
         arguments, problem = arguments_from_json(self._arguments.text())
         if arguments is None:
-            self._say(problem, "error")
+            self._show_answer(problem, "error")
         elif self._tools.currentText():
             self.requested.emit(self._tools.currentText(), arguments)
 
-    def _say(self, words: str, kind: str) -> None:
+    def _show_answer(self, words: str, kind: str) -> None:
         self._answer.setText(words)
         self._answer.show()
         set_style_property(self._answer, "kind", kind)
         announce(self._answer, words)
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         self._arguments.setFont(mono_font(self._themes.theme, self._themes.zoom))

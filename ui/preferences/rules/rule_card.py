@@ -33,10 +33,10 @@ class RuleCard(QFrame):
         layout.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
         layout.setSpacing(SPACE_XS)
         layout.addLayout(head)
-        layout.addWidget(label(self._where(rule), "muted", wrap=True))
-        layout.addWidget(label(self._history(rule), "muted", wrap=True))
+        layout.addWidget(label(self._scope_text(rule), "muted", wrap=True))
+        layout.addWidget(label(self._history_text(rule), "muted", wrap=True))
 
-    def _where(self, rule: RuleSummary) -> str:
+    def _scope_text(self, rule: RuleSummary) -> str:
         match rule.scope:
             case RuleScope.ALWAYS:
                 return self.tr("Everywhere")
@@ -45,7 +45,7 @@ class RuleCard(QFrame):
             case RuleScope.CONVERSATION:
                 return self.tr("Only in one conversation")
 
-    def _history(self, rule: RuleSummary) -> str:
+    def _history_text(self, rule: RuleSummary) -> str:
         origin = self.tr("you") if rule.origin == "you" else show_hidden(rule.origin)
         today = now()
         parts = [self.tr("Made by {0}, {1}").format(origin, exact_date(rule.created_at, today))]

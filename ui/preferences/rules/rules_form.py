@@ -20,7 +20,7 @@ class RulesForm(QWidget):
     """Asks for changes; whoever makes them answers with `show_rules`, `show_tools` and `show_verdict`."""
 
     revoke_requested = Signal(str)
-    judgement_requested = Signal(str, object)
+    dry_run_requested = Signal(str, object)
     """A tool's name and the arguments of a call that is not made."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
@@ -34,7 +34,7 @@ class RulesForm(QWidget):
         self._cards = QVBoxLayout()
         self._cards.setSpacing(SPACE_S)
         self._dry_run = PermissionDryRun(themes)
-        self._dry_run.requested.connect(self.judgement_requested)
+        self._dry_run.requested.connect(self.dry_run_requested)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_M)

@@ -27,7 +27,7 @@ class BudgetFields:
         self._turns = QSpinBox(parent)
         self._before: Specialist | None = None
         self._shown = (0, 0.0, 0.0)
-        self._set_up()
+        self._configure_fields()
         share = QCoreApplication.translate("Budget", "Of the tokens and the cost that are left to whoever calls it.")
         form.add(QCoreApplication.translate("Budget", "Share of the budget"), self._share, note=share)
         form.add(QCoreApplication.translate("Budget", "Most tokens"), self._tokens)
@@ -66,7 +66,7 @@ class BudgetFields:
             "turns": self._turns.value(),
         }
 
-    def _set_up(self) -> None:
+    def _configure_fields(self) -> None:
         self._share.setRange(1, 100)
         self._share.setValue(50)
         self._share.setSuffix(" %")

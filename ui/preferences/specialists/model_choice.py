@@ -39,8 +39,8 @@ class ModelChoice(QWidget):
         layout.setSpacing(SPACE_XS)
         layout.addWidget(self.menu)
         layout.addWidget(self.other)
-        self._fill(None)
-        self.menu.currentIndexChanged.connect(self._on_chosen)
+        self._populate_menu(None)
+        self.menu.currentIndexChanged.connect(self._on_selected)
         self.other.textChanged.connect(self.changed)
 
     @property
@@ -56,41 +56,41 @@ class ModelChoice(QWidget):
 
     def set_model(self, model: str | None) -> None:
         """This one; one that no server listed stays, and says so."""
-        self._fill(model)
+        self._populate_menu(model)
 
     def show_models(self, groups: Sequence[ModelGroup]) -> None:
         """What servers listed; what is chosen stays."""
         self._groups = tuple(groups)
         chosen = self.menu.currentData()
-        self._fill(self.model)
+        self._populate_menu(self.model)
         if chosen == _CUSTOM_MODEL:
             self.menu.setCurrentIndex(self.menu.findData(_CUSTOM_MODEL))
 
-    def _fill(self, model: str | None) -> None:
+    def _populate_menu(self, model: str | None) -> None:
         with QSignalBlocker(self.menu):
             self._items.clear()
-            self._add(self.tr("Same as whoever calls it"), _CALLER_MODEL)
+            self._add_item(self.tr("Same as whoever calls it"), _CALLER_MODEL)
             for group in self._groups:
                 if group.models:
                     heading = QStandardItem(group.endpoint.title)
                     heading.setFlags(Qt.ItemFlag.NoItemFlags)
                     self._items.appendRow(heading)
                 for each in group.models:
-                    self._add(each.id, each.id)
+                    self._add_item(each.id, each.id)
             if model is not None and self.menu.findData(model) < 0:
-                self._add(self.tr("{0} (not listed)").format(model), model)
-            self._add(self.tr("Another model…"), _CUSTOM_MODEL)
+                self._add_item(self.tr("{0} (not listed)").format(model), model)
+            self._add_item(self.tr("Another model…"), _CUSTOM_MODEL)
             self.menu.setCurrentIndex(self.menu.findData(model or _CALLER_MODEL))
-        self._on_chosen()
+        self._on_selected()
 
-    def _on_chosen(self) -> None:
+    def _on_selected(self) -> None:
         is_other = self.menu.currentData() == _CUSTOM_MODEL
         self.other.setVisible(is_other)
         if is_other and self.menu.hasFocus():
             self.other.setFocus()
         self.changed.emit()
 
-    def _add(self, words: str, model: str) -> None:
+    def _add_item(self, words: str, model: str) -> None:
         item = QStandardItem(words)
         item.setData(model, Qt.ItemDataRole.UserRole)
         self._items.appendRow(item)

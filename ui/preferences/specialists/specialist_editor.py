@@ -34,11 +34,11 @@ class SpecialistEditor(CardEditor):
         self._tools = ToolChecklist()
         self._form = ValidatedForm()
         self._problem = label(kind="error", wrap=True)
-        self._set_up()
-        self._arrange()
+        self._configure_fields()
+        self._build_form()
         self._budget = BudgetFields(self._form, self)
         if specialist is not None:
-            self._fill(specialist)
+            self._show_specialist(specialist)
 
     def start_editing(self) -> None:
         """The person wants to write."""
@@ -57,7 +57,7 @@ class SpecialistEditor(CardEditor):
         """Hand it on, or say what is missing."""
         if self._form.show_errors():
             return
-        made = self._made()
+        made = self._build_specialist()
         if made is not None:
             self.saved.emit(made)
             return
@@ -87,7 +87,7 @@ class SpecialistEditor(CardEditor):
     def _model_error(self) -> str:
         return self.tr("Write the name of the model, or choose one of the list.") if self._model.is_missing else ""
 
-    def _made(self) -> Specialist | None:
+    def _build_specialist(self) -> Specialist | None:
         before = self._before
         base = before.model_dump() if before is not None else {}
         try:
@@ -106,7 +106,7 @@ class SpecialistEditor(CardEditor):
         except ValidationError:
             return None
 
-    def _fill(self, specialist: Specialist) -> None:
+    def _show_specialist(self, specialist: Specialist) -> None:
         self._name.setText(specialist.name)
         self._description.setText(specialist.description)
         self._prompt.setPlainText(specialist.system_prompt)
@@ -114,13 +114,13 @@ class SpecialistEditor(CardEditor):
         self._tools.set_tools(specialist.tools)
         self._budget.show_budget(specialist)
 
-    def _set_up(self) -> None:
+    def _configure_fields(self) -> None:
         self._name.setMaxLength(MAX_SPECIALIST_NAME_LENGTH)
         self._prompt.setTabChangesFocus(True)
         self._prompt.setFixedHeight(self._prompt.fontMetrics().lineSpacing() * PROMPT_LINES + SPACE_M)
         self._problem.hide()
 
-    def _arrange(self) -> None:
+    def _build_form(self) -> None:
         form = self._form
         form.add(self.tr("Name"), self._name, self._name_error)
         form.add(self.tr("Description"), self._description, self._description_error)
@@ -128,4 +128,4 @@ class SpecialistEditor(CardEditor):
         server = self.tr("The server of the conversation answers, so it must be one of its models.")
         form.add(self.tr("Model"), self._model, self._model_error, note=server)
         form.add(self.tr("Tools"), self._tools)
-        self.lay_out(self.tr("Specialist being written"), self._name, form, self._problem)
+        self.build_layout(self.tr("Specialist being written"), self._name, form, self._problem)

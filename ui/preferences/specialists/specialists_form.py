@@ -56,14 +56,14 @@ class SpecialistsForm(QWidget):
         """These are defined; what is being written stays."""
         if tuple(specialists) != self._specialists:
             self._specialists = tuple(specialists)
-            self._lay_out()
+            self._rebuild_cards()
             self.show_tools(self._tools)
 
     def show_tools(self, groups: Sequence[ToolGroup]) -> None:
         """The tools to choose from."""
         self._tools = tuple(groups)
         if self._editor is not None:
-            self._editor.show_tools(self._tools, self._taken(self._edited_name))
+            self._editor.show_tools(self._tools, self._taken_names(self._edited_name))
 
     def show_models(self, groups: Sequence[ModelGroup]) -> None:
         """The models to choose from."""
@@ -78,16 +78,16 @@ class SpecialistsForm(QWidget):
             return
         before = next((each for each in self._specialists if each.name == name), None)
         self._edited_name = before.name if before is not None else ""
-        self._editor = SpecialistEditor(before, self._taken(self._edited_name))
-        self._editor.show_tools(self._tools, self._taken(self._edited_name))
+        self._editor = SpecialistEditor(before, self._taken_names(self._edited_name))
+        self._editor.show_tools(self._tools, self._taken_names(self._edited_name))
         self._editor.show_models(self._models)
         self._editor.saved.connect(self._save_specialist)
-        self._editor.cancelled.connect(self._close)
+        self._editor.cancelled.connect(self._cancel_editing)
         self._cards.open(self._editor, self._edited_name)
-        self._offer()
+        self._update_buttons()
         self._editor.start_editing()
 
-    def _taken(self, name: str) -> frozenset[str]:
+    def _taken_names(self, name: str) -> frozenset[str]:
         """The names that this one cannot have."""
         tools = (each.name for group in self._tools for each in group.tools)
         return frozenset((*(each.name for each in self._specialists), *tools, *RESERVED_NAMES)) - {name}
@@ -96,37 +96,37 @@ class SpecialistsForm(QWidget):
         names = [each.name for each in self._specialists]
         place = names.index(self._edited_name) if self._edited_name in names else len(names)
         self._close_editor()
-        self._say((*self._specialists[:place], made, *self._specialists[place + 1 :]))
+        self._set_specialists((*self._specialists[:place], made, *self._specialists[place + 1 :]))
 
-    def _remove(self, name: str) -> None:
-        self._say(tuple(each for each in self._specialists if each.name != name))
+    def _remove_specialist(self, name: str) -> None:
+        self._set_specialists(tuple(each for each in self._specialists if each.name != name))
 
-    def _say(self, specialists: tuple[Specialist, ...]) -> None:
+    def _set_specialists(self, specialists: tuple[Specialist, ...]) -> None:
         self._specialists = specialists
-        self._lay_out()
+        self._rebuild_cards()
         self.changed.emit(specialists)
         self.show_tools(self._tools)
         (self._editor or self._add).setFocus()
 
-    def _close(self) -> None:
+    def _cancel_editing(self) -> None:
         self._close_editor()
         self._add.setFocus()
 
     def _close_editor(self) -> None:
         self._editor = None
         self._cards.close()
-        self._offer()
+        self._update_buttons()
 
-    def _lay_out(self) -> None:
+    def _rebuild_cards(self) -> None:
         cards: dict[str, SpecialistCard] = {}
         for each in self._specialists:
             card = cards[each.name] = SpecialistCard(each)
             card.edit_pressed.connect(partial(self.edit, each.name))
-            card.remove_pressed.connect(partial(self._remove, each.name))
+            card.remove_pressed.connect(partial(self._remove_specialist, each.name))
         self._cards.show_cards(cards)
-        self._offer()
+        self._update_buttons()
 
-    def _offer(self) -> None:
+    def _update_buttons(self) -> None:
         """What can be begun now."""
         self._add.setEnabled(self._editor is None)
         self._empty_note.setVisible(not self._specialists and self._editor is None)

@@ -45,7 +45,7 @@ class ToolChecklist(QWidget):
         for each in (self._search, self._scroll, self._count):
             layout.addWidget(each)
         self._search.textChanged.connect(self._filter_rows)
-        self._fill()
+        self._rebuild_rows()
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -56,15 +56,15 @@ class ToolChecklist(QWidget):
         """These, and no others."""
         self._chosen = dict.fromkeys(names)
         self._initial = tuple(self._chosen)
-        self._fill()
+        self._rebuild_rows()
 
     def show_tools(self, groups: Sequence[ToolGroup]) -> None:
         """These are known; what is ticked stays."""
         if tuple(groups) != self._groups:
             self._groups = tuple(groups)
-            self._fill()
+            self._rebuild_rows()
 
-    def _fill(self) -> None:
+    def _rebuild_rows(self) -> None:
         inside = QFrame()
         rows = QVBoxLayout(inside)
         rows.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, SPACE_S)
@@ -72,32 +72,34 @@ class ToolChecklist(QWidget):
         self._rows = []
         known = {each.name for group in self._groups for each in group.tools}
         for group in self._groups:
-            self._add(rows, group_title(group), [self._of_tool(each) for each in group.tools])
+            self._add_group(rows, group_title(group), [self._tool_box(each) for each in group.tools])
         # Also one that was just unticked: a slip of the hand is undone where it happened.
         missing = [name for name in self._initial if name not in known]
         if missing:
-            self._add(rows, self.tr("Not here now; whoever calls it must have them"), list(map(self._box, missing)))
+            self._add_group(
+                rows, self.tr("Not here now; whoever calls it must have them"), list(map(self._checkbox, missing))
+            )
         rows.addStretch(1)
         self._scroll.setWidget(inside)
         inside.setAutoFillBackground(False)
         self._scroll.viewport().setAutoFillBackground(False)
         self._search.setVisible(len(known) > SEARCH_THRESHOLD)
         self._filter_rows()
-        self._say()
+        self._update_count()
 
-    def _add(self, rows: QVBoxLayout, title: str, choices: list[WrappedChoice]) -> None:
+    def _add_group(self, rows: QVBoxLayout, title: str, choices: list[WrappedChoice]) -> None:
         heading = label(title, "small", wrap=True)
         for each in (heading, *choices):
             rows.addWidget(each)
         self._rows.append((heading, choices))
 
-    def _of_tool(self, tool: AvailableTool) -> WrappedChoice:
+    def _tool_box(self, tool: AvailableTool) -> WrappedChoice:
         words = self.tr("{0} – may change something").format(tool.name) if tool.changes else tool.name
-        choice = self._box(tool.name, words)
+        choice = self._checkbox(tool.name, words)
         choice.setToolTip(plain_tooltip(tool.description))
         return choice
 
-    def _box(self, name: str, words: str = "") -> WrappedChoice:
+    def _checkbox(self, name: str, words: str = "") -> WrappedChoice:
         box = QCheckBox()
         box.setChecked(name in self._chosen)
         box.toggled.connect(partial(self._toggle_tool, name))
@@ -108,7 +110,7 @@ class ToolChecklist(QWidget):
             self._chosen[name] = None
         else:
             self._chosen.pop(name, None)
-        self._say()
+        self._update_count()
         self.changed.emit()
 
     def _filter_rows(self) -> None:
@@ -119,7 +121,7 @@ class ToolChecklist(QWidget):
                 each.setHidden(sought not in each.words.lower())
             heading.setHidden(all(each.isHidden() for each in choices))
 
-    def _say(self) -> None:
+    def _update_count(self) -> None:
         count = len(self._chosen)
         if not count:
             self._count.setText(self.tr("None: it only thinks and answers."))

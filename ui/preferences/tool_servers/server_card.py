@@ -33,7 +33,7 @@ class McpServerCard(Card):
     test_pressed = Signal(str)
     edit_pressed = Signal(str)
     removed = Signal(str)
-    log_watched = Signal(str)
+    log_followed = Signal(str)
     """Whose log is looked at from now on; "": nobody's."""
     sign_in_pressed = Signal(str)
     sign_in_cancelled = Signal(str)
@@ -50,7 +50,7 @@ class McpServerCard(Card):
         self.log: LogPane | None = None
         self._on = QCheckBox(self.tr("On"))
         self._state = StatusLine(themes)
-        self._where = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
+        self._connection = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
         self._details = label(kind="muted", wrap=True)
         self._problem = label(kind="error", wrap=True)
         self._test = button(
@@ -74,7 +74,7 @@ class McpServerCard(Card):
         )
         self.sign_in = SignInBar(themes, self._title)
         self._layout = QVBoxLayout(self)
-        self._build()
+        self._build_layout()
         self.show_server(server)
 
     @property
@@ -96,7 +96,7 @@ class McpServerCard(Card):
         """As it is set up now."""
         self._server = server
         self._on.setChecked(server.on)
-        self._where.show_text(describe_connection(server))
+        self._connection.show_text(describe_connection(server))
         facts = self._details_of(server)
         self._details.setText(facts)
         self._details.setVisible(bool(facts))
@@ -175,14 +175,14 @@ class McpServerCard(Card):
     def _toggle_log(self) -> None:
         if self.log is not None:
             self.close_log()
-            self.log_watched.emit("")
+            self.log_followed.emit("")
             return
         self.log = LogPane(self._themes, self._title)
         self._log_button.setText(self.tr("Hide log"))
         self._layout.insertWidget(self._layout.indexOf(self._confirm_bar), self.log)
         self.log.show()
         scroll_into_view(self.log)
-        self.log_watched.emit(self._server.id)
+        self.log_followed.emit(self._server.id)
 
     def _remove_pane(self, pane: QWidget) -> None:
         self._layout.removeWidget(pane)
@@ -196,12 +196,12 @@ class McpServerCard(Card):
         )
         scroll_into_view(self._confirm_bar)
 
-    def _keep(self) -> None:
+    def _cancel_removal(self) -> None:
         self._confirm_bar.hide()
         self._remove.setEnabled(True)
         self._remove.setFocus()
 
-    def _switch(self) -> None:
+    def _set_enabled(self) -> None:
         is_on = self._on.isChecked()
 
         def change(server: McpServer) -> McpServer:
@@ -220,16 +220,16 @@ class McpServerCard(Card):
             facts.append(words.format(names))
         return " · ".join(facts)
 
-    def _build(self) -> None:
+    def _build_layout(self) -> None:
         self.setAccessibleName(self.tr("MCP server {0}").format(self._title))
         self._on.setAccessibleName(self.tr("Use {0}").format(self._title))
-        self._on.clicked.connect(self._switch)
-        self._where.setProperty("kind", "muted")
+        self._on.clicked.connect(self._set_enabled)
+        self._connection.setProperty("kind", "muted")
         self._confirm_bar.confirmed.connect(partial(self.removed.emit, self._server.id))
-        self._confirm_bar.declined.connect(self._keep)
+        self._confirm_bar.declined.connect(self._cancel_removal)
         self.sign_in.sign_in_requested.connect(partial(self.sign_in_pressed.emit, self._server.id))
         self.sign_in.cancelled.connect(partial(self.sign_in_cancelled.emit, self._server.id))
-        self.sign_in.sign_out_wanted.connect(partial(self.sign_out_pressed.emit, self._server.id))
+        self.sign_in.sign_out_requested.connect(partial(self.sign_out_pressed.emit, self._server.id))
         head = QHBoxLayout()
         head.setSpacing(SPACE_S)
         head.addWidget(label(self._title, "strong", wrap=True), 1)
@@ -242,7 +242,7 @@ class McpServerCard(Card):
         self._layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
         self._layout.setSpacing(SPACE_S)
         self._layout.addLayout(head)
-        for each in (self._state, self._where, self._details, self._problem, self.sign_in):
+        for each in (self._state, self._connection, self._details, self._problem, self.sign_in):
             self._layout.addWidget(each)
         self._layout.addLayout(row)
         self._layout.addWidget(self._confirm_bar)

@@ -24,20 +24,20 @@ class McpServersForm(QWidget):
 
     saved = Signal(object, object)
     """The McpServer as it shall be, and the new values of its secrets by name."""
-    change_wanted = Signal(str, object)
+    change_requested = Signal(str, object)
     """A server's id, and a function that answers the McpServer as it shall be, given it as it is then."""
     removed = Signal(str)
     test_requested = Signal(str)
-    log_watched = Signal(str)
+    log_followed = Signal(str)
     """Whose log is looked at; "": nobody's."""
     sign_in_requested = Signal(str)
     sign_in_cancelled = Signal(str)
     sign_out_requested = Signal(str)
-    states_wanted = Signal()
+    states_requested = Signal()
     """Cards were made: say how each server is."""
-    held_wanted = Signal(str)
+    stored_secrets_requested = Signal(str)
     """A server is being written: say with `set_stored_secrets` which of its secrets have a value."""
-    import_begun = Signal(object)
+    import_started = Signal(object)
     """The ImportPanel that is open from now on."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
@@ -56,13 +56,13 @@ class McpServersForm(QWidget):
             "muted",
             wrap=True,
         )
-        self._column = CardList()
+        self._card_list = CardList()
         self._add_buttons: tuple[QPushButton, ...] = (
             button(self.tr("Add program…"), lambda: self.add("program")),
             button(self.tr("Add address…"), lambda: self.add("address")),
             button(self.tr("Import…"), self.start_import),
         )
-        self._arrange()
+        self._build_layout()
 
     def card(self, server_id: str) -> McpServerCard | None:
         """The card of a server."""
@@ -79,13 +79,13 @@ class McpServersForm(QWidget):
             card.show_server(server)
         if self._editor is not None:
             # A new one got its id when it was saved.
-            self._column.set_replaced_card(self._editor.server_id)
-        self._column.show_cards(self._cards)
+            self._card_list.set_replaced_card(self._editor.server_id)
+        self._card_list.show_cards(self._cards)
         if self._followed_id and self._followed_id not in self._cards:
-            self._watch("")
+            self._follow_log("")
         self._empty_note.setVisible(not servers and self._panel is None)
         if any(card is not before.get(server_id) for server_id, card in self._cards.items()):
-            self.states_wanted.emit()
+            self.states_requested.emit()
 
     def add(self, kind: ServerKind) -> None:
         """Write a new one."""
@@ -102,20 +102,20 @@ class McpServersForm(QWidget):
         if self._focus_open_panel():
             return
         self._import = ImportPanel()
-        self._import.cancelled.connect(self._close)
-        self._open(self._import)
+        self._import.cancelled.connect(self._close_panel)
+        self._open_panel(self._import)
         self._import.start_editing()
-        self.import_begun.emit(self._import)
+        self.import_started.emit(self._import)
 
     def finish_import(self) -> None:
         """It is done."""
         if self._import is not None:
-            self._close()
+            self._close_panel()
 
     def show_saved(self, server_id: str) -> None:
         """It is kept."""
         if self._editor is not None and self._editor.is_saving and self._is_edited(server_id):
-            self._close()
+            self._close_panel()
 
     def show_error(self, server_id: str, sentence: Sentence) -> None:
         """What the person wanted of this server is not done, and why."""
@@ -149,19 +149,19 @@ class McpServersForm(QWidget):
         taken = frozenset(each.id for each in self._servers)
         self._editor = ServerEditor(self._themes, kind, server, taken)
         self._editor.saved.connect(self.saved)
-        self._editor.cancelled.connect(self._close)
-        self._open(self._editor, server.id if server is not None else "")
+        self._editor.cancelled.connect(self._close_panel)
+        self._open_panel(self._editor, server.id if server is not None else "")
         self._editor.start_editing()
         if server is not None and server.secret_names:
-            self.held_wanted.emit(server.id)
+            self.stored_secrets_requested.emit(server.id)
 
-    def _open(self, panel: QWidget, instead_of: str = "") -> None:
-        self._column.open(panel, instead_of)
+    def _open_panel(self, panel: QWidget, instead_of: str = "") -> None:
+        self._card_list.open(panel, instead_of)
         self._empty_note.hide()
         for each in self._add_buttons:
             each.setEnabled(False)
 
-    def _close(self) -> None:
+    def _close_panel(self) -> None:
         focus = self._add_buttons[0]
         if self._panel is None:
             return
@@ -171,7 +171,7 @@ class McpServersForm(QWidget):
         else:
             focus = self._add_buttons[-1]
         self._editor = self._import = None
-        self._column.close()
+        self._card_list.close()
         for each in self._add_buttons:
             each.setEnabled(True)
         self._empty_note.setVisible(not self._servers)
@@ -179,11 +179,11 @@ class McpServersForm(QWidget):
 
     def _create_card(self, server: McpServer) -> McpServerCard:
         card = McpServerCard(self._themes, server)
-        card.changed.connect(self.change_wanted)
+        card.changed.connect(self.change_requested)
         card.test_pressed.connect(self.test_requested)
         card.edit_pressed.connect(self.edit)
         card.removed.connect(self.removed)
-        card.log_watched.connect(partial(self._follow_log_of, server.id))
+        card.log_followed.connect(partial(self._follow_log_of, server.id))
         card.sign_in_pressed.connect(self.sign_in_requested)
         card.sign_in_cancelled.connect(self.sign_in_cancelled)
         card.sign_out_pressed.connect(self.sign_out_requested)
@@ -194,13 +194,13 @@ class McpServersForm(QWidget):
         before = self._cards.get(self._followed_id)
         if before is not None and self._followed_id != card_id:
             before.close_log()
-        self._watch(server_id)
+        self._follow_log(server_id)
 
-    def _watch(self, server_id: str) -> None:
+    def _follow_log(self, server_id: str) -> None:
         self._followed_id = server_id
-        self.log_watched.emit(server_id)
+        self.log_followed.emit(server_id)
 
-    def _arrange(self) -> None:
+    def _build_layout(self) -> None:
         words = self.tr(
             "MCP servers give the agent more tools than it has by itself: for your tickets, a database, a "
             "browser. They speak the Model Context Protocol (MCP)."
@@ -210,6 +210,6 @@ class McpServersForm(QWidget):
         layout.setSpacing(SPACE_M)
         layout.addWidget(label(words, "muted", wrap=True))
         layout.addWidget(self._empty_note)
-        layout.addLayout(self._column)
+        layout.addLayout(self._card_list)
         layout.addWidget(FlowRows(self._add_buttons))
         layout.addStretch(1)

@@ -94,8 +94,10 @@ class ApprovalPresenter(QObject):
     @Slot()
     def _show_modes(self) -> None:
         if self._created_dialog is not None and self._conversation is not None:
-            conduct = self._conversation.session_controls
-            self._created_dialog.mode.show_modes(conduct.modes, conduct.mode, conduct.requested_mode)
+            session_controls = self._conversation.session_controls
+            self._created_dialog.mode.show_modes(
+                session_controls.modes, session_controls.mode, session_controls.requested_mode
+            )
 
     @Slot(str, object)
     def _decide(self, approval_id: str, decision: Decision) -> None:

@@ -28,13 +28,13 @@ class RulesPresenter(QObject):
         self._saver = FileSaver(tasks, self)
         self._open_conversation = open_conversation
         dialog.rule_revoked.connect(rules.revoke)
-        dialog.judgement_requested.connect(self._dry_run)
-        dialog.decisions_wanted.connect(rules.read_newest)
-        dialog.older_decisions_wanted.connect(rules.read_more)
+        dialog.dry_run_requested.connect(self._dry_run)
+        dialog.audit_log_requested.connect(rules.read_newest)
+        dialog.older_entries_requested.connect(rules.read_more)
         dialog.export_requested.connect(self._export)
         rules.changed.connect(self.refresh)
         rules.tools_found.connect(dialog.rules.show_tools)
-        rules.judged.connect(dialog.rules.show_verdict)
+        rules.dry_run_finished.connect(dialog.rules.show_verdict)
         rules.read.connect(self._show_decisions)
 
     def refresh(self) -> None:

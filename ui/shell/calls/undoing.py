@@ -77,10 +77,10 @@ class UndoPresenter(QObject):
 
     def redo(self, item_id: str) -> None:
         """What was undone of one call, or all of one undoing, by the line that tells of it."""
-        wish = UndoRequest(item_id, is_redo=True)
-        self._request(wish, asks=isinstance(_item(self._conversation, wish), NoticeItem))
+        request = UndoRequest(item_id, is_redo=True)
+        self._request(request, asks=isinstance(_item(self._conversation, request), NoticeItem))
 
-    def _request(self, wish: UndoRequest, *, asks: bool = False) -> None:
+    def _request(self, request: UndoRequest, *, asks: bool = False) -> None:
         if self._created_dialog is not None:
             # Whoever cannot see that it lies over everything comes to it, and nothing happens behind it.
             self._created_dialog.activateWindow()
@@ -89,13 +89,13 @@ class UndoPresenter(QObject):
             return
         # The second press of a double one would take back what the first did: the button is another one by then.
         before, at = self._last_request
-        is_opposite = before.item_id == wish.item_id and before.is_redo != wish.is_redo
+        is_opposite = before.item_id == request.item_id and before.is_redo != request.is_redo
         if is_opposite and (monotonic() - at) * 1000 < QGuiApplication.styleHints().mouseDoubleClickInterval():
             return
-        self._last_request = (wish, monotonic())
+        self._last_request = (request, monotonic())
         if self._conversation is not None:
             self._is_opening = asks
-            self._tasks.start(self._forecast_and_undo(self._conversation, wish, asks=asks))
+            self._tasks.start(self._forecast_and_undo(self._conversation, request, asks=asks))
 
     def undo_here(self) -> None:
         """The same, since the prompt at hand: the one that has the keyboard, or the last one before what is seen."""
@@ -108,10 +108,10 @@ class UndoPresenter(QObject):
         else:
             self.undo_since(prompt.id)
 
-    async def _forecast_and_undo(self, conversation: OpenConversation, wish: UndoRequest, *, asks: bool) -> None:
+    async def _forecast_and_undo(self, conversation: OpenConversation, request: UndoRequest, *, asks: bool) -> None:
         self._banners.remove(_BANNER_KEY)
         try:
-            forecast = await conversation.undoing.forecast(wish)
+            forecast = await conversation.undoing.forecast(request)
         finally:
             self._is_opening = self._is_opening and not asks
         if conversation is not self._conversation or self._created_dialog is not None:
@@ -120,18 +120,18 @@ class UndoPresenter(QObject):
         # What needs nothing any more was put back by hand: then it is undone.
         has_nothing = not forecast.checkpoint_ids
         if asks or conversation.working or not is_plain or has_nothing:
-            self._open(wish, forecast)
+            self._open(request, forecast)
         else:
             result = await conversation.undoing.undo(forecast, (), _ignore_progress)
             if conversation is self._conversation:
-                self._show_result(wish, result)
+                self._show_result(request, result)
 
-    def _open(self, wish: UndoRequest, forecast: RestorePlan) -> None:
+    def _open(self, request: UndoRequest, forecast: RestorePlan) -> None:
         conversation = self._conversation
         if conversation is None:
             return
-        self._current_request, self._forecast = wish, forecast
-        self._dialog.show_forecast(self._heading(wish), forecast, redo=wish.is_redo)
+        self._current_request, self._forecast = request, forecast
+        self._dialog.show_forecast(self._heading(request), forecast, redo=request.is_redo)
         self._dialog.set_working(conversation.working)
         self._dialog.open()
 
@@ -158,7 +158,7 @@ class UndoPresenter(QObject):
             self._tasks.start(self._run_undo(self._conversation, replacing))
 
     async def _run_undo(self, conversation: OpenConversation, replacing: Sequence[FileRestorePlan]) -> None:
-        wish, dialog = self._current_request, self._created_dialog
+        request, dialog = self._current_request, self._created_dialog
 
         def on_progress(done: int, every: int) -> None:
             if dialog is not None and dialog is self._created_dialog:
@@ -171,7 +171,7 @@ class UndoPresenter(QObject):
             if dialog is not None and dialog is self._created_dialog:
                 dialog.accept()
         if conversation is self._conversation:
-            self._show_result(wish, result)
+            self._show_result(request, result)
 
     def _stop(self) -> None:
         if self._conversation is not None:
@@ -184,11 +184,11 @@ class UndoPresenter(QObject):
         if not working:
             self._tasks.start(self._refresh_forecast(self._conversation, self._current_request))
 
-    async def _refresh_forecast(self, conversation: OpenConversation, wish: UndoRequest) -> None:
-        forecast = await conversation.undoing.forecast(wish)
-        if self._created_dialog is not None and (conversation, wish) == (self._conversation, self._current_request):
+    async def _refresh_forecast(self, conversation: OpenConversation, request: UndoRequest) -> None:
+        forecast = await conversation.undoing.forecast(request)
+        if self._created_dialog is not None and (conversation, request) == (self._conversation, self._current_request):
             self._forecast = forecast
-            self._created_dialog.show_forecast(self._heading(wish), forecast, redo=wish.is_redo)
+            self._created_dialog.show_forecast(self._heading(request), forecast, redo=request.is_redo)
 
     def _show_difference(self, file: FileRestorePlan, replaced: bool) -> None:  # noqa: FBT001  # a slot
         if self._conversation is not None:
@@ -203,9 +203,9 @@ class UndoPresenter(QObject):
         if self._created_dialog is not None and wanted == self._diff_number:
             self._created_dialog.show_difference(file, preview)
 
-    def _heading(self, wish: UndoRequest) -> str:
-        item = _item(self._conversation, wish)
-        if wish.is_redo:
+    def _heading(self, request: UndoRequest) -> str:
+        item = _item(self._conversation, request)
+        if request.is_redo:
             name = shorten(item.name) if isinstance(item, ToolCallItem) else ""
             return self.tr("Redo what “{0}” changed").format(name) if name else self.tr("Redo what was undone")
         if isinstance(item, ToolCallItem):
@@ -213,13 +213,13 @@ class UndoPresenter(QObject):
         text = shorten(item.text) if isinstance(item, UserItem) else ""
         return self.tr("Undo all changes since “{0}”").format(text) if text else self.tr("Undo all changes")
 
-    def _show_result(self, wish: UndoRequest, result: UndoResult) -> None:
+    def _show_result(self, request: UndoRequest, result: UndoResult) -> None:
         """Above the transcript; in it stands what was left, what the model hears, and mostly the way back."""
-        redo = wish.is_redo
+        redo = request.is_redo
         level = "notice" if result.left else "remark"
         buttons: list[BannerButton] = []
-        is_of_several = isinstance(_item(self._conversation, wish), NoticeItem | UserItem)
-        back = UndoRequest(wish.item_id, is_redo=not redo, ids=result.saved)
+        is_of_several = isinstance(_item(self._conversation, request), NoticeItem | UserItem)
+        back = UndoRequest(request.item_id, is_redo=not redo, ids=result.saved)
         if result.saved and is_of_several and redo:
             # Its calls can be undone at their cards, but nothing there takes back all of it.
             buttons.append(BannerButton(self.tr("Undo"), lambda: self._request(back)))
@@ -227,7 +227,7 @@ class UndoPresenter(QObject):
             # The line that offers it is the last one, and not in sight.
             buttons.append(BannerButton(self.tr("Redo"), lambda: self._request(back, asks=True)))
         if result.left:
-            buttons.append(BannerButton(self.tr("Review…"), lambda: self._request(wish, asks=True)))
+            buttons.append(BannerButton(self.tr("Review…"), lambda: self._request(request, asks=True)))
         banner = Banner(
             _BANNER_KEY,
             result_sentence(result, redo=redo),
@@ -239,8 +239,8 @@ class UndoPresenter(QObject):
         self._banners.show_banner(banner)
 
 
-def _item(conversation: OpenConversation | None, wish: UndoRequest) -> ToolCallItem | UserItem | NoticeItem | None:
-    return None if conversation is None else conversation.undoing.item(wish.item_id)
+def _item(conversation: OpenConversation | None, request: UndoRequest) -> ToolCallItem | UserItem | NoticeItem | None:
+    return None if conversation is None else conversation.undoing.item(request.item_id)
 
 
 def _ignore_progress(_done: int, _every: int) -> None:

@@ -40,10 +40,10 @@ class SessionControlsPresenter(QObject):
         """The conversation on the screen, as it is now."""
         self._conversation = conversation
         self.waiting.show_messages((), working=False)
-        conduct = conversation.session_controls
-        conduct.modes_changed.connect(self.refresh_modes)
-        conduct.waiting_changed.connect(self._show_waiting)
-        conduct.questions_changed.connect(self._show_questions)
+        session_controls = conversation.session_controls
+        session_controls.modes_changed.connect(self.refresh_modes)
+        session_controls.waiting_changed.connect(self._show_waiting)
+        session_controls.questions_changed.connect(self._show_questions)
         conversation.working_changed.connect(self._show_waiting)
         self.refresh_modes()
         self._show_waiting()
@@ -62,9 +62,9 @@ class SessionControlsPresenter(QObject):
     def refresh_modes(self) -> None:
         """Show which there are, which holds, and which the agent asks for, as they are now."""
         if self._conversation is not None:
-            conduct = self._conversation.session_controls
-            self.picker.show_modes(conduct.modes, conduct.mode, conduct.requested_mode)
-            self.request.show_request(conduct.requested_mode, conduct.mode)
+            session_controls = self._conversation.session_controls
+            self.picker.show_modes(session_controls.modes, session_controls.mode, session_controls.requested_mode)
+            self.request.show_request(session_controls.requested_mode, session_controls.mode)
             self._update_visible()
 
     def _show_waiting(self) -> None:
@@ -84,7 +84,7 @@ class SessionControlsPresenter(QObject):
 
     @Slot(str)
     def _set_mode(self, name: str) -> None:
-        self._run(lambda conduct: conduct.set_mode(name))
+        self._run(lambda session_controls: session_controls.set_mode(name))
 
     @Slot()
     def _reject_mode(self) -> None:
@@ -93,28 +93,28 @@ class SessionControlsPresenter(QObject):
     @Slot(str, str)
     def _edit_message(self, message_id: str, text: str) -> None:
         # It may have been delivered while it was being edited: what was written is not lost.
-        if not self._run(lambda conduct: conduct.edit_message(message_id, text)):
+        if not self._run(lambda session_controls: session_controls.edit_message(message_id, text)):
             self._composer.restore_message(text)
 
     @Slot(str, str)
     def _set_when(self, message_id: str, when: When) -> None:
-        self._run(lambda conduct: conduct.set_when(message_id, when))
+        self._run(lambda session_controls: session_controls.set_when(message_id, when))
 
     @Slot(str, int)
     def _move(self, message_id: str, place: int) -> None:
-        self._run(lambda conduct: conduct.move(message_id, place))
+        self._run(lambda session_controls: session_controls.move(message_id, place))
 
     @Slot(str)
     def _remove(self, message_id: str) -> None:
-        def take_out(conduct: SessionControls) -> None:
-            undo = partial(self._restore, conduct.remove_message(message_id))
+        def take_out(session_controls: SessionControls) -> None:
+            undo = partial(self._restore, session_controls.remove_message(message_id))
             self._banners.show_undo(self.tr("The waiting message was removed."), undo, self._conversation_id)
 
         self._run(take_out)
 
-    def _restore(self, taken: RemovedMessage) -> None:
+    def _restore(self, removed: RemovedMessage) -> None:
         # Offered over its conversation only; that may have been opened again since.
-        self._run(lambda conduct: conduct.put_back(taken))
+        self._run(lambda session_controls: session_controls.restore_message(removed))
 
     @Slot()
     def _send_now(self) -> None:
@@ -124,12 +124,15 @@ class SessionControlsPresenter(QObject):
 
     @Slot(str, list)
     def _answer(self, question_id: str, answer: list[str]) -> None:
-        if self._run(lambda conduct: conduct.answer(question_id, answer)) and self.questions.question is None:
+        if (
+            self._run(lambda session_controls: session_controls.answer(question_id, answer))
+            and self.questions.question is None
+        ):
             self._composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
 
     @Slot(str)
     def _skip(self, question_id: str) -> None:
-        self._run(lambda conduct: conduct.skip_question(question_id))
+        self._run(lambda session_controls: session_controls.skip_question(question_id))
 
     def _run(self, command: Callable[[SessionControls], object]) -> bool:
         """Whether it could be done; the banner says why not."""
@@ -158,13 +161,13 @@ class SessionControlsPresenter(QObject):
         self.picker.request_refused.connect(self._reject_mode)
         self.request.accepted.connect(self._set_mode)
         self.request.refused.connect(self._reject_mode)
-        self.waiting.reworded.connect(self._edit_message)
+        self.waiting.text_edited.connect(self._edit_message)
         self.waiting.moved.connect(self._move)
         self.waiting.when_chosen.connect(self._set_when)
         self.waiting.removed.connect(self._remove)
         self.waiting.send_requested.connect(self._send_now)
-        self.waiting.text_left.connect(self._composer.restore_message)
-        self.waiting.walked_out.connect(self._composer.editor.setFocus)
+        self.waiting.draft_returned.connect(self._composer.restore_message)
+        self.waiting.navigated_out.connect(self._composer.editor.setFocus)
         self.questions.answered.connect(self._answer)
         self.questions.skipped.connect(self._skip)
-        self.questions.text_left.connect(self._composer.restore_message)
+        self.questions.draft_returned.connect(self._composer.restore_message)

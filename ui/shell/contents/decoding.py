@@ -19,10 +19,10 @@ _STRIP_ROWS = 128
 class DecodedPicture:
     """A picture: `levels` are itself, half of it, a quarter, and so on; empty when it cannot be read.
 
-    `own` is its size in its file.
+    `original_size` is its size in its file.
     """
 
-    own: QSize
+    original_size: QSize
     levels: list[QImage] = field(default_factory=list[QImage])
 
     @property
@@ -33,7 +33,7 @@ class DecodedPicture:
     @property
     def megapixels(self) -> float:
         """Of the file."""
-        return self.own.width() * self.own.height() / 1_000_000
+        return self.original_size.width() * self.original_size.height() / 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +66,17 @@ def decode_picture(where: Path | str | bytes) -> DecodedPicture:
         data = read_image_bytes(where)
     except (OSError, ValueError):
         return DecodedPicture(QSize())
-    own = encoded_image_size(data)
+    original_size = encoded_image_size(data)
     image = decode_image(data, most=MAX_SHOWN_PIXELS)
     if image.isNull():
-        return DecodedPicture(own)
+        return DecodedPicture(original_size)
     has_holes = image.hasAlphaChannel()
     form = QImage.Format.Format_ARGB32_Premultiplied if has_holes else QImage.Format.Format_RGB32
     levels = [image.convertToFormat(form)]
     del image
     while min(levels[-1].width(), levels[-1].height()) > _MIN_LEVEL_SIDE:
         levels.append(_halve(levels[-1]))
-    return DecodedPicture(own, levels)
+    return DecodedPicture(original_size, levels)
 
 
 def _halve(image: QImage) -> QImage:

@@ -63,7 +63,7 @@ class PanZoom:
             self._centre -= delta * (self._ratio / self._zoom)
             self._clamp_centre()
 
-    def box(self) -> QRectF:
+    def picture_rect(self) -> QRectF:
         """Where the whole picture stands. Its corner is on a pixel of the screen, or all of it would be blurred."""
         scale, middle = self.zoom / self._ratio, self._middle()
         left = self._view.width() / 2 - middle.x() * scale

@@ -128,7 +128,7 @@ class PictureCanvas(QWidget):
         zoom, level = self.zoom, 0
         while level + 1 < len(self._levels) and zoom * (1 << (level + 1)) <= 1:
             level += 1
-        image, whole = self._levels[level], self._pan_zoom.box()
+        image, whole = self._levels[level], self._pan_zoom.picture_rect()
         seen = whole.intersected(QRectF(self.rect()))
         if image.hasAlphaChannel():
             painter.fillRect(seen, _checkerboard(QColor(self._themes.theme.window), QColor(self._themes.theme.hover)))

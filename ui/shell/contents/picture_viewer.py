@@ -113,7 +113,11 @@ class PictureViewer(QDialog):
             self.canvas.show_words(sentence)
         self._note.setText(sentence)
         self._note.setVisible(bool(sentence) and bool(decoded.levels))
-        size = self.tr("{0} × {1} pixels").format(decoded.own.width(), decoded.own.height()) if decoded.levels else ""
+        size = (
+            self.tr("{0} × {1} pixels").format(decoded.original_size.width(), decoded.original_size.height())
+            if decoded.levels
+            else ""
+        )
         self.canvas.setAccessibleDescription(" ".join(part for part in (size, sentence) if part))
         name = show_hidden(viewed.name)
         announce(self.canvas, ", ".join(part for part in (name, self._place.text(), size, sentence) if part))
@@ -130,7 +134,7 @@ class PictureViewer(QDialog):
             return words.format(millions, limit)
         if not decoded.levels:
             return self.tr("This picture cannot be read: its file is damaged or gone. Ask for it again.")
-        if decoded.size != decoded.own:
+        if decoded.size != decoded.original_size:
             words = self.tr(
                 "This picture has {0} megapixels. To spare memory it is shown with {1}; "
                 "save it and open it in an image editor to see all of them."

@@ -63,7 +63,7 @@ class ElicitationPresenter(QObject):
 
             self._created_dialog = ServerRequestDialog(self._themes, self._window)
             self._created_dialog.answered.connect(self._answer)
-            self._created_dialog.page_wanted.connect(self._open_page)
+            self._created_dialog.open_page_requested.connect(self._open_page)
             self._created_dialog.stop_requested.connect(self._stop)
         return self._created_dialog
 

@@ -40,7 +40,7 @@ class McpPresenter(QObject):
         self.questions = ElicitationPresenter(themes, asking, lambda: library.current, window)
         self.offers = McpCatalogControls(themes, composer, offers, tasks, library, window)
         self.offers.settings_requested.connect(self.settings_requested)
-        notices.told.connect(self._show_notice)
+        notices.noticed.connect(self._show_notice)
         notices.notify_all()
         insert = QAction(self.tr("Insert from a server"), window)
         insert.setShortcut(QKeySequence(INSERT_SHORTCUT))

@@ -61,7 +61,7 @@ async def to_blocks(text: str, attached: Sequence[Attachment], pictures: Picture
                 )
             blocks.append(await pictures.keep(each.taken, each.name))
         elif isinstance(each, UnreadablePicture):
-            blocks.append(await pictures.keep(await pictures.again(each.image), each.image.name or ""))
+            blocks.append(await pictures.keep(await pictures.reload(each.image), each.image.name or ""))
     return blocks
 
 

@@ -77,7 +77,7 @@ class McpCatalogControls(QObject):
 
     def _refresh_catalog(self) -> None:
         conversation = self._library.current
-        self._catalog.ask(conversation.workspace if conversation is not None else None)
+        self._catalog.refresh(conversation.workspace if conversation is not None else None)
 
     def _refresh_server(self, server_id: str) -> None:
         if self._created_popup is not None and self._created_popup.isVisible():
@@ -107,7 +107,7 @@ class McpCatalogControls(QObject):
         self._composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _on_chosen(self, row: CompletionItem) -> None:
-        self._typed_triggers.take_back()
+        self._typed_triggers.remove_trigger()
         self._composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
         # Another one may be shown by the time all is written that it needs.
         conversation = self._library.current
@@ -147,8 +147,8 @@ class McpCatalogControls(QObject):
         def complete(name: str, written: str) -> None:
             self._complete(dialog, row, of, name, written)
 
-        dialog.completion_wanted.connect(complete)
-        dialog.filled_in.connect(then)
+        dialog.completion_requested.connect(complete)
+        dialog.arguments_submitted.connect(then)
         dialog.open()
 
     def _complete(self, dialog: "PromptArgumentsDialog", row: CompletionItem, of: str, name: str, written: str) -> None:

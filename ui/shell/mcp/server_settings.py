@@ -23,16 +23,16 @@ class McpServersPresenter(QObject):
         self._form = form
         self._servers = servers
         form.saved.connect(servers.save)
-        form.change_wanted.connect(servers.change)
+        form.change_requested.connect(servers.change)
         form.removed.connect(servers.remove)
         form.test_requested.connect(self._test)
-        form.log_watched.connect(servers.watch_log)
+        form.log_followed.connect(servers.watch_log)
         form.sign_in_requested.connect(self._sign_in)
         form.sign_in_cancelled.connect(servers.cancel_sign_in)
         form.sign_out_requested.connect(servers.sign_out)
-        form.states_wanted.connect(self._show_states)
-        form.held_wanted.connect(servers.find_secrets)
-        form.import_begun.connect(self._begin_import)
+        form.states_requested.connect(self._show_states)
+        form.stored_secrets_requested.connect(servers.find_secrets)
+        form.import_started.connect(self._begin_import)
         servers.servers_changed.connect(form.show_servers)
         servers.state_changed.connect(self._show_state)
         servers.tested.connect(self._show_tested)
@@ -105,7 +105,7 @@ class McpServersPresenter(QObject):
     @Slot(object)
     def _begin_import(self, panel: ImportPanel) -> None:
         imports = self._servers.imports
-        panel.looked.connect(imports.look)
+        panel.preview_requested.connect(imports.preview)
         panel.file_chosen.connect(imports.read)
         panel.import_requested.connect(imports.take)
         imports.files_found.connect(panel.show_files)

@@ -77,7 +77,7 @@ class PalettePresenter(QObject):
             CommandRow(
                 text=each.title or self.tr("New conversation"),
                 is_choosable=True,
-                do=partial(self._library.open, each.id),
+                command=partial(self._library.open, each.id),
             )
             for each in self._conversations
         ]
@@ -87,10 +87,10 @@ class PalettePresenter(QObject):
             CommandRow(
                 text=model.title or model.id,
                 detail=group.endpoint.title,
-                also=f"{model.id} {group.endpoint.title}",
+                synonyms=f"{model.id} {group.endpoint.title}",
                 spoken=f"{model.title or model.id}, {group.endpoint.title}",
                 is_choosable=True,
-                do=partial(self._choose_model, group.endpoint.id, model.id),
+                command=partial(self._choose_model, group.endpoint.id, model.id),
             )
             for group in self._models
             for model in group.models
@@ -106,4 +106,6 @@ class PalettePresenter(QObject):
 def _command_row(action: QAction) -> CommandRow:
     text, keys = action.text(), shortcut_text(action)
     said = f"{text}, {keys}" if keys else text
-    return CommandRow(text=text, detail=keys, also=synonyms(action), spoken=said, is_choosable=True, do=action.trigger)
+    return CommandRow(
+        text=text, detail=keys, synonyms=synonyms(action), spoken=said, is_choosable=True, command=action.trigger
+    )

@@ -22,12 +22,12 @@ class CommandPalette(QWidget):
         themes: ThemeSource,
         groups: Callable[[], Sequence[CommandGroup]],
         window: QWidget,
-        way_on: Callable[[], Sequence[CommandRow]] = list,
+        fallback_rows: Callable[[], Sequence[CommandRow]] = list,
     ) -> None:
         super().__init__(window)
         self._themes = themes
         self._find_groups = groups
-        self._fallback_rows = way_on
+        self._fallback_rows = fallback_rows
         self._groups: Sequence[CommandGroup] = ()
         self._window = window
         self._previous_focus: QWidget | None = None
@@ -42,18 +42,18 @@ class CommandPalette(QWidget):
     def open(self) -> None:
         """Show it with an empty field; the same keys again close it."""
         if self.isVisible():
-            self.leave()
+            self.dismiss()
             return
         self._groups = self._find_groups()
         self._previous_focus = QApplication.focusWidget()
-        self._panel.begin()
+        self._panel.reset()
         self._fit()
         self.show()
         self.raise_()
         self._panel.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self._panel.fill()
 
-    def leave(self) -> None:
+    def dismiss(self) -> None:
         """Close it and give the keyboard back to where it was."""
         before, self._previous_focus = self._previous_focus, None
         self.hide()
@@ -63,12 +63,12 @@ class CommandPalette(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Esc closes; other keys that the field does not want are nobody's."""
         if event.key() == Qt.Key.Key_Escape:
-            self.leave()
+            self.dismiss()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Beside the list."""
         super().mousePressEvent(event)
-        self.leave()
+        self.dismiss()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Stay as large as the window."""
@@ -81,9 +81,9 @@ class CommandPalette(QWidget):
 
     def _choose(self, row: CommandRow) -> None:
         # First the keyboard goes back: what is done may put it elsewhere.
-        self.leave()
-        if row.do is not None:
-            row.do()
+        self.dismiss()
+        if row.command is not None:
+            row.command()
 
     def _fit(self) -> None:
         self.setGeometry(self._window.rect())

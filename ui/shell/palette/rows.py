@@ -16,9 +16,9 @@ MAX_GROUP_ROWS = 50
 class CommandRow(ResultRow):
     """A row, and what choosing it does."""
 
-    also: str = ""
+    synonyms: str = ""
     """More words by which it is found: the id of a model, its server, what else people call it."""
-    do: Callable[[], object] | None = field(default=None, compare=False)
+    command: Callable[[], object] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,12 @@ class CommandGroup:
     rows: Sequence[CommandRow]
 
 
-def matching_rows(typed: str, groups: Iterable[CommandGroup], way_on: Sequence[CommandRow] = ()) -> list[CommandRow]:
+def matching_rows(
+    typed: str, groups: Iterable[CommandGroup], fallback_rows: Sequence[CommandRow] = ()
+) -> list[CommandRow]:
     """Return the rows that fit, each group under its heading; what fits best stands first.
 
-    Where none fits, that is said, and `way_on` is offered.
+    Where none fits, that is said, and `fallback_rows` is offered.
     """
     words = FuzzyMatcher(typed)
     found = [(_best_rows(group, words), group.title) for group in groups]
@@ -46,14 +48,14 @@ def matching_rows(typed: str, groups: Iterable[CommandGroup], way_on: Sequence[C
     if not rows:
         nothing = QCoreApplication.translate("CommandPalette", "Nothing is called that.")
         rows.append(CommandRow(text=nothing, is_faded=True))
-        rows += way_on
+        rows += fallback_rows
     return rows
 
 
 def _best_rows(group: CommandGroup, words: FuzzyMatcher) -> list[tuple[int, CommandRow]]:
     if words.is_empty:
         return [(0, row) for row in group.rows[:MAX_GROUP_ROWS]]
-    ranked = ((words.rank(row.text, row.also), row) for row in group.rows)
+    ranked = ((words.rank(row.text, row.synonyms), row) for row in group.rows)
     fitting = [(rank, row) for rank, row in ranked if rank is not None]
     fitting.sort(key=lambda each: each[0])
     return fitting[:MAX_GROUP_ROWS]

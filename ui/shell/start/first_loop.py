@@ -8,10 +8,10 @@ _PAINT_TIMEOUT_MS = 1000
 """A window that starts minimised or covered is never painted; what is behind it is made all the same."""
 
 
-def run_until_painted(front: StartupWindow) -> None:
+def run_until_painted(startup: StartupWindow) -> None:
     """Show the window; returns when it is painted and has the keyboard, or will not get it."""
     loop = QEventLoop()
-    front.ready.connect(loop.quit)
+    startup.ready.connect(loop.quit)
     QTimer.singleShot(_PAINT_TIMEOUT_MS, loop.quit)
-    front.show()
+    startup.show()
     loop.exec()

@@ -29,15 +29,15 @@ class StartupWindow(QObject):
         super().__init__(app)
         self.app = app
         self.themes = themes
-        self.places = WindowStateFile(folder)
+        self.state_file = WindowStateFile(folder)
         self.scheme = ColourSchemeFollower(themes, app.styleHints(), self)
-        choice, zoom, reading = load_appearance(self.places)
+        choice, zoom, reading = load_appearance(self.state_file)
         themes.set_reading_style(reading)
         self.scheme.choose(choice, zoom)
         self._style = ThemeApplier(app, themes, self)
         self.window = MainWindow(themes)
         # Before the preferences are read, too, Enter must not send what was to go on in a new line.
-        self.window.frame.composer.set_enter_sends(load_enter_sends(self.places))
+        self.window.frame.composer.set_enter_sends(load_enter_sends(self.state_file))
         self.is_ended = False
         """Whether the person or the system has ended the program by now."""
         self.can_ask = True
@@ -47,9 +47,9 @@ class StartupWindow(QObject):
 
     def show(self) -> None:
         """Where the window was at the last end, ready for what the person writes."""
-        self.window.restore_window_state(self.places)
+        self.window.restore_window_state(self.state_file)
         paint = _PaintProbe(self.window)
-        paint.seen.connect(self._on_painted)
+        paint.painted.connect(self._on_painted)
         self._editor.setFocus(Qt.FocusReason.OtherFocusReason)
         self.window.show()
 
@@ -72,9 +72,9 @@ class StartupWindow(QObject):
         """Whether it is ended, and nothing was written that would have to be kept."""
         return self.is_ended and not self.window.frame.has_unsaved_text
 
-    def leave(self) -> None:
+    def close_window(self) -> None:
         """Keep the place, take the window away."""
-        self.window.save_window_state(self.places)
+        self.window.save_window_state(self.state_file)
         self.window.allow_closing()
         self.window.close()
         self.window.deleteLater()
@@ -105,7 +105,7 @@ class StartupWindow(QObject):
 class _PaintProbe(QWidget):
     """A dot that nobody sees: it is painted with the window, and says so once. A filter of events would cost more."""
 
-    seen = Signal()
+    painted = Signal()
 
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)
@@ -116,5 +116,5 @@ class _PaintProbe(QWidget):
         QTimer.singleShot(0, self, self._notify)
 
     def _notify(self) -> None:
-        self.seen.emit()
+        self.painted.emit()
         self.deleteLater()

@@ -32,6 +32,6 @@ class CaretBrowsing(QObject):
         if is_on and not self._has_explained:
             self._has_explained = True
             sentence = Sentence("{text}", {"text": on})
-            self._banners.show_banner(Banner("caret", sentence, level="remark", lasts=EXPLANATION_MS))
+            self._banners.show_banner(Banner("caret", sentence, level="remark", duration_ms=EXPLANATION_MS))
         else:
             announce(self._transcript, on if is_on else off)

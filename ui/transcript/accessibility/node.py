@@ -30,10 +30,10 @@ _LEVEL = QAccessible.Attribute.Level
 class AccessibleNode(QObject):
     """One accessible child. `interface` is kept here because Qt keeps only the C++ half."""
 
-    def __init__(self, above: QObject, screen: RowViewport, role: QAccessible.Role) -> None:
+    def __init__(self, above: QObject, viewport: RowViewport, role: QAccessible.Role) -> None:
         super().__init__(above)
         self.parent_node = above
-        self.screen = screen
+        self.viewport = viewport
         self.role = role
         self.interface: QAccessibleInterface | None = None
 
@@ -106,7 +106,7 @@ class AccessibleNodeInterface(QAccessibleObject):
     def state(self) -> QAccessible.State:
         """Whether it is seen, and what it can."""
         state = QAccessible.State()
-        viewport = self._node.screen.viewport
+        viewport = self._node.viewport.viewport
         on_screen = viewport.rect().intersects(self._node.box())
         state.invisible = not viewport.isVisible()  # pyright: ignore[reportAttributeAccessIssue]  # bit fields are missing in the stub
         state.offscreen = not on_screen  # pyright: ignore[reportAttributeAccessIssue]
@@ -149,7 +149,7 @@ class AccessibleNodeInterface(QAccessibleObject):
 
     def rect(self) -> QRect:
         """Where it is on the screen."""
-        return self._node.box().translated(self._node.screen.viewport.mapToGlobal(QPoint(0, 0)))
+        return self._node.box().translated(self._node.viewport.viewport.mapToGlobal(QPoint(0, 0)))
 
     def interface_cast(self, t: QAccessible.InterfaceType, /) -> int:
         """What more it can: text, actions, a level."""
@@ -176,9 +176,9 @@ class _Actions(QAccessibleActionInterface):
         return [*names, *([self.setFocusAction()] if self._node.focus() else [])]
 
     def doAction(self, actionName: str, /) -> None:  # noqa: N803  Qt's name
-        act = self._node.press() if actionName == _PRESS else self._node.focus()
-        if act:
-            act()
+        callback = self._node.press() if actionName == _PRESS else self._node.focus()
+        if callback:
+            callback()
 
     def keyBindingsForAction(self, actionName: str, /) -> list[str]:  # noqa: N803
         del actionName

@@ -35,12 +35,12 @@ class BlockNode(AccessibleNode):
     """A block of a row, by its number; `index` says where its row stands now."""
 
     def __init__(
-        self, row_node: AccessibleNode, reach: AccessibilityContext, index: Callable[[], int], block: int
+        self, row_node: AccessibleNode, context: AccessibilityContext, index: Callable[[], int], block: int
     ) -> None:
-        row = reach.row(index())
+        row = context.row(index())
         found = row.blocks[block] if row and block < len(row.blocks) else None
-        super().__init__(row_node, reach.screen, _role_of(found) if found else _Role.Grouping)
-        self._context, self._index, self._number = reach, index, block
+        super().__init__(row_node, context.viewport, _role_of(found) if found else _Role.Grouping)
+        self._context, self._index, self._number = context, index, block
         self._children: dict[tuple[str, int], AccessibleNode] = {}
 
     def block(self) -> Block | None:
@@ -70,12 +70,12 @@ class BlockNode(AccessibleNode):
 
     def has_keyboard_focus(self) -> bool:
         """While the caret is in it."""
-        place = self._context.actions.caret()
-        return place is not None and (place.row, place.block) == (self._index(), self._number)
+        position = self._context.actions.caret()
+        return position is not None and (position.row, position.block) == (self._index(), self._number)
 
     def has_focus(self, name: str) -> bool:
         """Whether a link or button of this name has the keyboard."""
-        return self.screen.focused == (self._index(), f"{self._number}/{name}")
+        return self.viewport.focused == (self._index(), f"{self._number}/{name}")
 
     def level(self) -> int:
         """Of a heading."""
@@ -136,9 +136,9 @@ class BlockNode(AccessibleNode):
 class LinkNode(AccessibleNode):
     """A link in a text that begins at a place of its block."""
 
-    def __init__(self, above: AccessibleNode, part: BlockNode, link: Link, start: int) -> None:
-        super().__init__(above, part.screen, _Role.Link)
-        self._part = part
+    def __init__(self, above: AccessibleNode, block_node: BlockNode, link: Link, start: int) -> None:
+        super().__init__(above, block_node.viewport, _Role.Link)
+        self._block_node = block_node
         self._link, self._start = link, start
 
     def name(self) -> str:
@@ -151,30 +151,30 @@ class LinkNode(AccessibleNode):
 
     def has_keyboard_focus(self) -> bool:
         """When Tab stopped at it."""
-        return self._part.has_focus(Link(*self._span(), "", "").name)
+        return self._block_node.has_focus(Link(*self._span(), "", "").name)
 
     def _span(self) -> tuple[int, int]:
         return self._start + self._link.start, self._start + self._link.end
 
     def box(self) -> QRect:
         """Where it is in the viewport."""
-        return self._part.boxes_of(*self._span())
+        return self._block_node.boxes_of(*self._span())
 
     def press(self) -> Callable[[], None]:
         """Open it."""
-        return partial(self._part.open_link, self._link.target)
+        return partial(self._block_node.open_link, self._link.target)
 
 
 class ButtonNode(AccessibleNode):
     """Something to press in a block, by its number and its name."""
 
-    def __init__(self, part: BlockNode, number: int, control: Control) -> None:
-        super().__init__(part, part.screen, _Role.Link if control.is_link else _Role.Button)
-        self._part = part
+    def __init__(self, block_node: BlockNode, number: int, control: Control) -> None:
+        super().__init__(block_node, block_node.viewport, _Role.Link if control.is_link else _Role.Button)
+        self._block_node = block_node
         self._number, self._name = number, control.name
 
     def _control(self) -> Control | None:
-        block = self._part.block()
+        block = self._block_node.block()
         controls = block.controls() if block else ()
         found = controls[self._number] if self._number < len(controls) else None
         return found if found and found.name == self._name else None
@@ -186,11 +186,11 @@ class ButtonNode(AccessibleNode):
     def box(self) -> QRect:
         """Where it is in the viewport."""
         control = self._control()
-        return control.box.translated(self._part.box().topLeft()) if control else QRect()
+        return control.box.translated(self._block_node.box().topLeft()) if control else QRect()
 
     def has_keyboard_focus(self) -> bool:
         """When Tab stopped at it."""
-        return self._part.has_focus(self._name)
+        return self._block_node.has_focus(self._name)
 
     def press(self) -> Callable[[], None] | None:
         """What it does."""
@@ -201,14 +201,14 @@ class ButtonNode(AccessibleNode):
 class TableRowNode(AccessibleNode):
     """A row of a table."""
 
-    def __init__(self, part: BlockNode, number: int) -> None:
-        super().__init__(part, part.screen, _Role.Row)
-        self._part, self._number = part, number
+    def __init__(self, block_node: BlockNode, number: int) -> None:
+        super().__init__(block_node, block_node.viewport, _Role.Row)
+        self._block_node, self._number = block_node, number
         self._cells: list[CellNode] = []
 
     def lines(self) -> Sequence[Line]:
         """Its cells."""
-        block = self._part.block()
+        block = self._block_node.block()
         lines = block.cells.lines() if isinstance(block, TableBlock) else []
         return lines[self._number] if self._number < len(lines) else ()
 
@@ -218,11 +218,11 @@ class TableRowNode(AccessibleNode):
 
     def child_nodes(self) -> Sequence[AccessibleNode]:
         """The cells."""
-        lines, block = self.lines(), self._part.block()
+        lines, block = self.lines(), self._block_node.block()
         is_head = isinstance(block, TableBlock) and block.cells.is_head(self._number)
         while len(self._cells) < len(lines):
             role = _Role.ColumnHeader if is_head else _Role.Cell
-            self._cells.append(CellNode(self, self._part, (self._number, len(self._cells)), role))
+            self._cells.append(CellNode(self, self._block_node, (self._number, len(self._cells)), role))
         return self._cells[: len(lines)]
 
     def box(self) -> QRect:
@@ -242,9 +242,11 @@ class TableRowNode(AccessibleNode):
 class CellNode(AccessibleNode):
     """A cell of a table, by its row and column."""
 
-    def __init__(self, row: TableRowNode, part: BlockNode, where: tuple[int, int], role: QAccessible.Role) -> None:
-        super().__init__(row, part.screen, role)
-        self._row, self._part = row, part
+    def __init__(
+        self, row: TableRowNode, block_node: BlockNode, where: tuple[int, int], role: QAccessible.Role
+    ) -> None:
+        super().__init__(row, block_node.viewport, role)
+        self._row, self._block_node = row, block_node
         self._where = where
         self._links: list[LinkNode] = []
 
@@ -257,20 +259,20 @@ class CellNode(AccessibleNode):
         return self._line().plain()
 
     def _start(self) -> int:
-        block = self._part.block()
+        block = self._block_node.block()
         return block.cells.offset_of(*self._where) if isinstance(block, TableBlock) else 0
 
     def child_nodes(self) -> Sequence[AccessibleNode]:
         """Its links."""
         found = list(links_of(self._line()))
         for link in found[len(self._links) :]:
-            self._links.append(LinkNode(self, self._part, link, self._start()))
+            self._links.append(LinkNode(self, self._block_node, link, self._start()))
         return self._links[: len(found)]
 
     def box(self) -> QRect:
         """Where its text is in the viewport."""
         start = self._start()
-        return self._part.boxes_of(start, start + max(1, len(self.name())))
+        return self._block_node.boxes_of(start, start + max(1, len(self.name())))
 
     def dispose(self) -> None:
         """With its links."""

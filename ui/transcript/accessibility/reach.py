@@ -31,14 +31,14 @@ class ViewActions:
 class AccessibilityContext:
     """Rows far from the screen are made for reading, a few at a time, and never laid out but for their buttons."""
 
-    def __init__(self, screen: RowViewport, doing: ViewActions) -> None:
-        self.screen = screen
-        self.actions = doing
+    def __init__(self, viewport: RowViewport, actions: ViewActions) -> None:
+        self.viewport = viewport
+        self.actions = actions
         self._detached_rows: OrderedDict[str, Row] = OrderedDict()
 
     def row(self, index: int) -> Row | None:
         """The row of an item, on the screen or not."""
-        rows = self.screen.rows
+        rows = self.viewport.rows
         if not 0 <= index < self.count:
             return None
         if known := rows.existing_row(index):
@@ -62,11 +62,11 @@ class AccessibilityContext:
     @property
     def count(self) -> int:
         """How many rows there are."""
-        return min(len(self.screen.rows), len(self.screen.rows.transcript))
+        return min(len(self.viewport.rows), len(self.viewport.rows.transcript))
 
     def is_shown(self, index: int) -> bool:
         """Whether a row is one of those on the screen or near it, so that places in it are known."""
-        return self.screen.rows.existing_row(index) is not None
+        return self.viewport.rows.existing_row(index) is not None
 
     def forget(self) -> None:
         """Other rows, or another look."""
@@ -78,19 +78,19 @@ class AccessibilityContext:
 
     def row_box(self, index: int) -> QRect:
         """Where a row is in the viewport, exact or guessed; no row is made for that."""
-        rows = self.screen.rows
+        rows = self.viewport.rows
         if not 0 <= index < self.count:
             return QRect()
         top, bottom = rows.row_top(index), rows.row_top(index + 1)
-        return QRect(self.screen.column, top - rows.top, rows.width, bottom - top)
+        return QRect(self.viewport.column, top - rows.top, rows.width, bottom - top)
 
     def block_box(self, index: int, block: int) -> QRect:
         """Where a block is in the viewport; its row, where that is all that is known."""
-        box, row = self.row_box(index), self.screen.rows.existing_row(index)
+        box, row = self.row_box(index), self.viewport.rows.existing_row(index)
         if row and block < len(row.blocks):
             return row.block_box(block).translated(box.topLeft())
         return box
 
     def to_global(self, box: QRect) -> QRect:
         """From the viewport to the screen."""
-        return box.translated(self.screen.viewport.mapToGlobal(QPoint(0, 0)))
+        return box.translated(self.viewport.viewport.mapToGlobal(QPoint(0, 0)))

@@ -15,12 +15,12 @@ from ui.transcript.surface.selection import TextPosition
 class AccessibleBlockText:
     """The text of one block as it is copied; the words for it, where there is nothing to copy."""
 
-    def __init__(self, reach: AccessibilityContext, index: int, block: int) -> None:
-        self._reach = reach
+    def __init__(self, context: AccessibilityContext, index: int, block: int) -> None:
+        self._context = context
         self._index, self._block = index, block
 
     def _find_block(self) -> Block | None:
-        row = self._reach.row(self._index)
+        row = self._context.row(self._index)
         return row.blocks[self._block] if row and self._block < len(row.blocks) else None
 
     def text(self) -> str:
@@ -30,42 +30,42 @@ class AccessibleBlockText:
 
     def caret(self) -> int:
         """Where the caret is in it, or -1."""
-        place = self._reach.actions.caret()
-        is_here = place is not None and (place.row, place.block) == (self._index, self._block)
-        return place.offset if place and is_here else -1
+        position = self._context.actions.caret()
+        is_here = position is not None and (position.row, position.block) == (self._index, self._block)
+        return position.offset if position and is_here else -1
 
     def set_caret(self, offset: int) -> None:
         """Stand there."""
-        self._reach.actions.set_caret(self._position_at(offset))
+        self._context.actions.set_caret(self._position_at(offset))
 
     def select(self, start: int, end: int) -> None:
         """Select a part; nothing, when both are the same."""
-        self._reach.screen.select(self._position_at(start), self._position_at(end))
+        self._context.viewport.select(self._position_at(start), self._position_at(end))
 
     def _position_at(self, offset: int) -> TextPosition:
         return TextPosition(self._index, self._block, offset)
 
     def character_rect(self, offset: int) -> QRect:
         """Where a character stands; its block, where nobody has looked yet."""
-        box = self._reach.block_box(self._index, self._block)
+        box = self._context.block_box(self._index, self._block)
         block = self._find_block()
-        if block and block.is_laid_out and self._reach.is_shown(self._index):
+        if block and block.is_laid_out and self._context.is_shown(self._index):
             boxes = block.boxes(offset, offset + 1)
             caret = block.caret_rect_at(offset) if not boxes else None
             found = boxes[0] if boxes else caret
             if found is not None:
-                return self._reach.to_global(found.toAlignedRect().translated(box.topLeft()))
-        return self._reach.to_global(box)
+                return self._context.to_global(found.toAlignedRect().translated(box.topLeft()))
+        return self._context.to_global(box)
 
     def offset_at(self, point: QPoint) -> int:
         """The character at a point, or -1."""
-        screen = self._reach.screen
-        place = screen.place_at(screen.viewport.mapFromGlobal(point))
-        return place.offset if (place.row, place.block) == (self._index, self._block) else -1
+        viewport = self._context.viewport
+        position = viewport.place_at(viewport.viewport.mapFromGlobal(point))
+        return position.offset if (position.row, position.block) == (self._index, self._block) else -1
 
     def scroll_to(self, offset: int) -> None:
         """Scroll to a place."""
-        self._reach.actions.show(self._index, ((self._block, offset), (self._block, offset + 1)))
+        self._context.actions.show(self._index, ((self._block, offset), (self._block, offset + 1)))
 
 
 def _text_of(block: Block) -> str:
@@ -81,12 +81,12 @@ class _BlockStart:
 class AccessibleRowText:
     """The texts of all blocks of a row, one on each line; its beginning, when there is very much of it."""
 
-    def __init__(self, reach: AccessibilityContext, index: int) -> None:
-        self._reach = reach
+    def __init__(self, context: AccessibilityContext, index: int) -> None:
+        self._context = context
         self._index = index
 
     def _row(self) -> Row | None:
-        return self._reach.row(self._index)
+        return self._context.row(self._index)
 
     def text(self) -> str:
         """All of it; what is folded away too."""
@@ -118,18 +118,18 @@ class AccessibleRowText:
     def _at(self, offset: int) -> tuple[AccessibleBlockText, int] | None:
         found = [piece for piece in self._pieces() if piece.start <= offset]
         return (
-            (AccessibleBlockText(self._reach, self._index, found[-1].block), offset - found[-1].start)
+            (AccessibleBlockText(self._context, self._index, found[-1].block), offset - found[-1].start)
             if found
             else None
         )
 
     def caret(self) -> int:
         """Where the caret is in it, or -1."""
-        place = self._reach.actions.caret()
-        if place is None or place.row != self._index:
+        position = self._context.actions.caret()
+        if position is None or position.row != self._index:
             return -1
         starts = {piece.block: piece.start for piece in self._pieces()}
-        return starts[place.block] + place.offset if place.block in starts else -1
+        return starts[position.block] + position.offset if position.block in starts else -1
 
     def set_caret(self, offset: int) -> None:
         """Stand there."""
@@ -145,19 +145,23 @@ class AccessibleRowText:
             for piece in [each for each in pieces if each.start <= offset][-1:]
         ]
         if len(places) == 2:
-            self._reach.screen.select(*places)
+            self._context.viewport.select(*places)
 
     def character_rect(self, offset: int) -> QRect:
         """Where a character stands; the row, where nobody has looked yet."""
         found = self._at(offset)
-        return found[0].character_rect(found[1]) if found else self._reach.to_global(self._reach.row_box(self._index))
+        return (
+            found[0].character_rect(found[1]) if found else self._context.to_global(self._context.row_box(self._index))
+        )
 
     def offset_at(self, point: QPoint) -> int:
         """The character at a point, or -1."""
-        screen = self._reach.screen
-        place = screen.place_at(screen.viewport.mapFromGlobal(point))
+        viewport = self._context.viewport
+        position = viewport.place_at(viewport.viewport.mapFromGlobal(point))
         starts = {piece.block: piece.start for piece in self._pieces()}
-        return starts[place.block] + place.offset if place.row == self._index and place.block in starts else -1
+        return (
+            starts[position.block] + position.offset if position.row == self._index and position.block in starts else -1
+        )
 
     def scroll_to(self, offset: int) -> None:
         """Scroll to a place."""

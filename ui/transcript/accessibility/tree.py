@@ -24,15 +24,15 @@ class RowNode(AccessibleNode):
     """A row, by its item. Its children are its blocks."""
 
     def __init__(self, tree: "AccessibleTree", item_id: str, index: int) -> None:
-        super().__init__(tree.view, tree.screen, QAccessible.Role.ListItem)
+        super().__init__(tree.view, tree.viewport, QAccessible.Role.ListItem)
         self.item_id = item_id
         self._tree = tree
         self._index = index
-        self._parts: dict[int, BlockNode] = {}
+        self._block_nodes: dict[int, BlockNode] = {}
 
     def index(self) -> int:
         """Where it stands now, or -1."""
-        rows, count = self.screen.rows, self._tree.context.count
+        rows, count = self.viewport.rows, self._tree.context.count
         if not (0 <= self._index < count and rows.transcript[self._index].id == self.item_id):
             found = (at for at in range(count) if rows.transcript[at].id == self.item_id)
             self._index = next(found, -1)
@@ -58,16 +58,16 @@ class RowNode(AccessibleNode):
 
     def block_node(self, number: int) -> BlockNode:
         """One block."""
-        found = self._parts.get(number)
+        found = self._block_nodes.get(number)
         if found is None:
-            found = self._parts[number] = BlockNode(self, self._tree.context, self.index, number)
+            found = self._block_nodes[number] = BlockNode(self, self._tree.context, self.index, number)
         return found
 
     def drop_block_nodes(self) -> None:
         """Other blocks stand there now."""
-        for each in self._parts.values():
+        for each in self._block_nodes.values():
             each.dispose()
-        self._parts = {}
+        self._block_nodes = {}
 
     def box(self) -> QRect:
         """Where it is in the viewport."""
@@ -75,7 +75,7 @@ class RowNode(AccessibleNode):
 
     def has_keyboard_focus(self) -> bool:
         """When the walk through messages is there."""
-        return self.screen.focused == (self.index(), "")
+        return self.viewport.focused == (self.index(), "")
 
     def focus(self) -> Callable[[], None]:
         """Walk to it."""
@@ -93,20 +93,20 @@ class AccessibleTree(QObject):
     def __init__(
         self,
         view: QWidget,
-        screen: RowViewport,
+        viewport: RowViewport,
         widgets: list[QWidget],
-        doing: ViewActions,
+        actions: ViewActions,
         focus_row: Callable[[int], None],
     ) -> None:
         super().__init__(view)
         self.view = view
-        self.screen = screen
-        self.context = AccessibilityContext(screen, doing)
+        self.viewport = viewport
+        self.context = AccessibilityContext(viewport, actions)
         self.focus_row = focus_row
         self.interface: QAccessibleInterface | None = None
         self._widgets = widgets
         self._rows: OrderedDict[str, RowNode] = OrderedDict()
-        screen.on_replaced.append(self._on_replaced)
+        viewport.on_replaced.append(self._on_replaced)
         _install_factory()
 
     def visible_widgets(self) -> list[QWidget]:
@@ -117,7 +117,7 @@ class AccessibleTree(QObject):
         """The node of a row, wherever it stands."""
         if not 0 <= index < self.context.count:
             return None
-        item_id = self.screen.rows.transcript[index].id
+        item_id = self.viewport.rows.transcript[index].id
         found = self._rows.get(item_id)
         if found is None:
             found = self._rows[item_id] = RowNode(self, item_id, index)
@@ -128,7 +128,7 @@ class AccessibleTree(QObject):
 
     def apply(self, changes: Sequence[Change]) -> None:
         """What was made for reading items that changed is not true any more."""
-        transcript = self.screen.rows.transcript
+        transcript = self.viewport.rows.transcript
         for position, change in enumerate(changes, start=1):
             there = index_after(change.index, changes[position:]) if isinstance(change, Updated) else None
             if there is not None:
@@ -144,7 +144,7 @@ class AccessibleTree(QObject):
     def _on_replaced(self, row: int, replacement: BlockReplacement) -> None:
         del replacement
         # Between a change of the transcript and its being taken in, the number is not that of the item.
-        known = self.screen.rows.existing_row(row)
+        known = self.viewport.rows.existing_row(row)
         if known and (node := self._rows.get(known.item.id)):
             node.drop_block_nodes()
 
@@ -177,17 +177,17 @@ class _AccessibleTreeInterface(QAccessibleWidget):
     def childAt(self, x: int, y: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         if found := child_at(self._tree.visible_widgets(), x, y):
             return found
-        screen = self._tree.screen
-        point = screen.viewport.mapFromGlobal(QPoint(x, y))
-        if not screen.viewport.rect().contains(point) or not self._tree.context.count:
+        viewport = self._tree.viewport
+        point = viewport.viewport.mapFromGlobal(QPoint(x, y))
+        if not viewport.viewport.rect().contains(point) or not self._tree.context.count:
             return None
-        node = self._tree.row_node(screen.rows.row_at(screen.rows.top + point.y()))
+        node = self._tree.row_node(viewport.rows.row_at(viewport.rows.top + point.y()))
         return QAccessible.queryAccessibleInterface(node) if node and node.box().contains(point) else None
 
     def focusChild(self) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        place = self._tree.context.actions.caret()
-        node = self._tree.row_node(place.row if place else self._tree.screen.focused[0])
-        found = node.block_node(place.block) if node and place else node
+        position = self._tree.context.actions.caret()
+        node = self._tree.row_node(position.row if position else self._tree.viewport.focused[0])
+        found = node.block_node(position.block) if node and position else node
         return QAccessible.queryAccessibleInterface(found) if found else None
 
 

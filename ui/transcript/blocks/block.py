@@ -32,7 +32,7 @@ class MenuAction:
     """Something that a menu offers for what is under the pointer."""
 
     label: str
-    act: Callable[[], None]
+    callback: Callable[[], None]
 
 
 @dataclass(slots=True)
@@ -68,11 +68,11 @@ class Block:
     layout_count = 0
     """How often it was laid out as it is now: with this content, in this width."""
 
-    def estimate(self, width: int, look: RenderStyle) -> int:
+    def estimate(self, width: int, style: RenderStyle) -> int:
         """A guess at the height, cheap."""
         raise NotImplementedError
 
-    def layout(self, width: int, look: RenderStyle) -> int:
+    def layout(self, width: int, style: RenderStyle) -> int:
         """Lay out; answers the height in pixels."""
         raise NotImplementedError
 
@@ -80,7 +80,7 @@ class Block:
         """Give up the layout."""
         self.is_laid_out = False
 
-    def paint(self, brush: PaintContext) -> None:
+    def paint(self, context: PaintContext) -> None:
         """Draw what lies in the clip. Only called when laid out."""
         raise NotImplementedError
 

@@ -66,7 +66,7 @@ class TextLayout:
         self,
         line: Line,
         font: QFont,
-        look: RenderStyle,
+        style: RenderStyle,
         width: float,
         step: int,
         *,
@@ -82,7 +82,7 @@ class TextLayout:
         self._turns: bool | None = None
         self.objects: InlineObjects = {}
         if OBJECT in text:
-            self.objects = objects or formula_sources(line, font, look, width)
+            self.objects = objects or formula_sources(line, font, style, width)
             text = text.replace(OBJECT, _PLACEHOLDER)
         layout = self._layout = QTextLayout(text, font)
         self.is_right_to_left = not line.text.isascii() and is_right_to_left(line.text)
@@ -92,18 +92,18 @@ class TextLayout:
         layout.setCacheEnabled(True)
         if line.spans:
             layout.setFormats(
-                [_format_range(span.start, span.length, self._format(span, look, font)) for span in line.spans]
+                [_format_range(span.start, span.length, self._format(span, style, font)) for span in line.spans]
             )
         self._break(width, step)
         self._chips: list[QRectF] | None = None
 
-    def _format(self, span: Span, look: RenderStyle, font: QFont) -> QTextCharFormat:
+    def _format(self, span: Span, style: RenderStyle, font: QFont) -> QTextCharFormat:
         if not span.style & _SPECIAL:
-            return look.format(span.style, font)
-        form = QTextCharFormat(look.format(span.style & ~_SPECIAL, font))
+            return style.format(span.style, font)
+        form = QTextCharFormat(style.format(span.style & ~_SPECIAL, font))
         if span.style & SpanStyle.FOOTNOTE:
             form.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignSuperScript)
-            form.setForeground(look.color("link"))
+            form.setForeground(style.color("link"))
         elif found := self.objects.get(span.start):
             spaced = QFont(font)
             spaced.setLetterSpacing(
@@ -111,7 +111,7 @@ class TextLayout:
             )
             form.setFont(spaced)
         else:
-            form.setForeground(look.color("muted"))
+            form.setForeground(style.color("muted"))
         return form
 
     def _break(self, width: float, step: int) -> None:
@@ -172,7 +172,7 @@ class TextLayout:
     def draw(
         self,
         painter: QPainter,
-        look: RenderStyle,
+        style: RenderStyle,
         at: QPointF,
         color: str = "text",
         selection: tuple[int, int] | None = None,
@@ -183,21 +183,21 @@ class TextLayout:
             self._chips = self._make_chips()
         if self._chips:
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(code_chip_color(look))
+            painter.setBrush(code_chip_color(style))
             for chip in self._chips:
                 painter.drawRoundedRect(chip.translated(at), 3, 3)
-        painter.setPen(look.color(color))
-        self._layout.draw(painter, at, _selection_formats(selection, look) if selection else [], clip or QRectF())
+        painter.setPen(style.color(color))
+        self._layout.draw(painter, at, _selection_formats(selection, style) if selection else [], clip or QRectF())
         if self.objects:
-            self._draw_objects(painter, look, at, selection)
+            self._draw_objects(painter, style, at, selection)
 
     def _draw_objects(
-        self, painter: QPainter, look: RenderStyle, at: QPointF, selection: tuple[int, int] | None
+        self, painter: QPainter, style: RenderStyle, at: QPointF, selection: tuple[int, int] | None
     ) -> None:
         for offset, box in self.object_boxes().items():
             each = self.objects[offset]
             if selection and selection[0] <= offset < selection[1]:
-                painter.fillRect(box.translated(at), look.color("selection"))
+                painter.fillRect(box.translated(at), style.color("selection"))
             if each.draw:
                 each.draw(painter, box.topLeft() + at + QPointF(0, each.ascent))
 
@@ -210,10 +210,10 @@ class TextLayout:
         if y >= self.height:
             return self.length
         line = self._layout.lineAt(self._row_at(y))
-        place = line.xToCursor(x)
+        position = line.xToCursor(x)
         last = line.textStart() + line.textLength()
         # The end of a wrapped line is the start of the next one; the click meant the line it hit.
-        return place - 1 if place == last and place < self.length and line.textLength() else place
+        return position - 1 if position == last and position < self.length and line.textLength() else position
 
     def link_at(self, x: float, y: float) -> str:
         """The target of the link under a point."""
@@ -223,9 +223,9 @@ class TextLayout:
         text = line.naturalTextRect()
         if not text.left() <= x <= text.right():
             return ""
-        place = line.xToCursor(x, _ON_CHARACTER)
+        position = line.xToCursor(x, _ON_CHARACTER)
         for span in self.line.spans:
-            if span.href and span.start <= place < span.start + span.length:
+            if span.href and span.start <= position < span.start + span.length:
                 return span.href
         return ""
 
@@ -320,10 +320,10 @@ def _format_range(start: int, length: int, form: QTextCharFormat) -> QTextLayout
     return made
 
 
-def _selection_formats(selection: tuple[int, int], look: RenderStyle) -> FormatRanges:
+def _selection_formats(selection: tuple[int, int], style: RenderStyle) -> FormatRanges:
     form = QTextCharFormat()
-    form.setBackground(look.color("selection"))
-    form.setForeground(look.color("text"))
+    form.setBackground(style.color("selection"))
+    form.setForeground(style.color("text"))
     return [_format_range(selection[0], min(selection[1] - selection[0], 1 << 30), form)]
 
 

@@ -35,90 +35,90 @@ class HeaderBlock(Block):
     """The whole line is the button, but for the one in it that is an action of its own."""
 
     def __init__(
-        self, head: Header, press: Callable[[], None] | None = None, act: Callable[[], None] | None = None
+        self, head: Header, press: Callable[[], None] | None = None, callback: Callable[[], None] | None = None
     ) -> None:
         self.header = head
         self._on_press = press
-        self._act = act
+        self._act = callback
         self._action: Control | None = None
         self._width = 0
         self._height = 0
-        self._look: RenderStyle | None = None
+        self._style: RenderStyle | None = None
 
     def set_header(self, head: Header) -> None:
         """Say something else."""
         if head != self.header:
             self.header, self.is_laid_out = head, False
 
-    def estimate(self, width: int, look: RenderStyle) -> int:
+    def estimate(self, width: int, style: RenderStyle) -> int:
         """Exact."""
         del width
-        return look.px(26)
+        return style.px(26)
 
-    def layout(self, width: int, look: RenderStyle) -> int:
+    def layout(self, width: int, style: RenderStyle) -> int:
         """Exact."""
-        self._width, self._height, self._look, self.is_laid_out = width, look.px(26), look, True
-        self._action = self._layout_action(look)
+        self._width, self._height, self._style, self.is_laid_out = width, style.px(26), style, True
+        self._action = self._layout_action(style)
         return self._height
 
-    def _layout_action(self, look: RenderStyle) -> Control | None:
+    def _layout_action(self, style: RenderStyle) -> Control | None:
         head = self.header
         if not head.action or self._act is None:
             return None
-        wide = flat_button_width(look, head.action, icon=bool(head.action_icon))
-        x = self._width - self._state_width(look) - wide
-        return Control(head.action, QRect(x, look.px(1), wide, self._height - look.px(2)), self._act)
+        wide = flat_button_width(style, head.action, icon=bool(head.action_icon))
+        x = self._width - self._state_width(style) - wide
+        return Control(head.action, QRect(x, style.px(1), wide, self._height - style.px(2)), self._act)
 
-    def _state_width(self, look: RenderStyle) -> int:
+    def _state_width(self, style: RenderStyle) -> int:
         """With its icon and what stands apart before it."""
         if not self.header.state:
             return 0
-        return int(QFontMetricsF(look.small).horizontalAdvance(self.header.state)) + 2 + look.px(20) + look.px(8)
+        return int(QFontMetricsF(style.small).horizontalAdvance(self.header.state)) + 2 + style.px(20) + style.px(8)
 
-    def _title_width(self, look: RenderStyle) -> int:
-        font = look.strong if self.header.strong else look.small
+    def _title_width(self, style: RenderStyle) -> int:
+        font = style.strong if self.header.strong else style.small
         return int(QFontMetricsF(font).horizontalAdvance(self.header.title)) + 2
 
-    def paint(self, brush: PaintContext) -> None:
+    def paint(self, context: PaintContext) -> None:
         """From left to right."""
-        painter, look, head = brush.painter, brush.style, self.header
-        hovered = bool(head.control) and brush.hovered == head.control
+        painter, style, head = context.painter, context.style, self.header
+        hovered = bool(head.control) and context.hovered == head.control
         color = "text" if hovered else head.color
         x = 0
         if head.icon:
-            painter.drawPixmap(x, self._middle(look.px(16)), look.icon(head.icon, color, 16, brush.ratio))
-            x += look.px(24)
-        self._paint_state(brush)
-        right = self._width - self._state_width(look)
+            painter.drawPixmap(x, self._middle(style.px(16)), style.icon(head.icon, color, 16, context.ratio))
+            x += style.px(24)
+        self._paint_state(context)
+        right = self._width - self._state_width(style)
         if self._action is not None:
             right = self._action.box.left()
-            paint_flat_button(brush, self._action, head.action, head.action_icon)
-        room = right - x - look.px(28)
-        font = look.strong if head.strong else look.small
+            paint_flat_button(context, self._action, head.action, head.action_icon)
+        room = right - x - style.px(28)
+        font = style.strong if head.strong else style.small
         painter.setFont(font)
-        painter.setPen(look.color(color))
+        painter.setPen(style.color(color))
         title = QFontMetricsF(font).elidedText(head.title, Qt.TextElideMode.ElideRight, room)
         painter.drawText(QRect(x, 0, room, self._height), Qt.AlignmentFlag.AlignVCenter, title)
         if head.is_open is not None:
-            x += min(room, self._title_width(look)) + look.px(4)
+            x += min(room, self._title_width(style)) + style.px(4)
             chevron = "chevron-down" if head.is_open else "chevron-right"
-            painter.drawPixmap(x, self._middle(look.px(14)) + 1, look.icon(chevron, color, 14, brush.ratio))
-        if head.control and brush.focused == head.control:
-            paint_focus_ring(painter, look, QRect(-4, 0, self._width + 8, self._height))
+            painter.drawPixmap(x, self._middle(style.px(14)) + 1, style.icon(chevron, color, 14, context.ratio))
+        if head.control and context.focused == head.control:
+            paint_focus_ring(painter, style, QRect(-4, 0, self._width + 8, self._height))
 
-    def _paint_state(self, brush: PaintContext) -> None:
+    def _paint_state(self, context: PaintContext) -> None:
         """The pill at the right."""
-        painter, look, head = brush.painter, brush.style, self.header
+        painter, style, head = context.painter, context.style, self.header
         if not head.state:
             return
-        wide = int(QFontMetricsF(look.small).horizontalAdvance(head.state)) + 2
+        wide = int(QFontMetricsF(style.small).horizontalAdvance(head.state)) + 2
         x = self._width - wide
-        painter.setFont(look.small)
-        painter.setPen(look.color(head.state_color))
+        painter.setFont(style.small)
+        painter.setPen(style.color(head.state_color))
         painter.drawText(QRect(x, 0, wide, self._height), Qt.AlignmentFlag.AlignVCenter, head.state)
-        x -= look.px(20)
-        icon = look.icon(head.state_icon, head.state_color, 15, brush.ratio)
-        painter.drawPixmap(x, self._middle(look.px(15)), icon)
+        x -= style.px(20)
+        icon = style.icon(head.state_icon, head.state_color, 15, context.ratio)
+        painter.drawPixmap(x, self._middle(style.px(15)), icon)
 
     def _middle(self, size: int) -> int:
         return (self._height - size) // 2

@@ -26,35 +26,35 @@ InlineObjects = Mapping[int, InlineObject]
 """By the offset of their OBJECT in the text of the line."""
 
 
-def formula_sources(line: Line, font: QFont, look: RenderStyle, width: float) -> InlineObjects:
+def formula_sources(line: Line, font: QFont, style: RenderStyle, width: float) -> InlineObjects:
     """The formulas of a line as their sources."""
-    return {each.start: formula_source_object(each.source, font, look, width) for each in line.formulas()}
+    return {each.start: formula_source_object(each.source, font, style, width) for each in line.formulas()}
 
 
 def formula_source_object(
-    latex: str, font: QFont, look: RenderStyle, width: float, *, is_wrong: bool = False
+    latex: str, font: QFont, style: RenderStyle, width: float, *, is_wrong: bool = False
 ) -> InlineObject:
     """The source in a box, shortened in its middle to what fits into a line."""
-    mono = QFont(look.mono)
+    mono = QFont(style.mono)
     mono.setPointSizeF(font.pointSizeF() * 0.92)
     metrics = QFontMetricsF(mono)
     words = metrics.elidedText(" ".join(latex.split()), Qt.TextElideMode.ElideMiddle, max(40.0, width - 8))
     wide, ascent, descent = metrics.horizontalAdvance(words) + 6, metrics.ascent(), metrics.descent()
-    color = look.color("danger" if is_wrong else "text")
+    color = style.color("danger" if is_wrong else "text")
     box = QRectF(0, -ascent, wide, ascent + descent)
-    return InlineObject(wide, ascent, descent, _DrawSource(words, mono, color, code_chip_color(look), box))
+    return InlineObject(wide, ascent, descent, _DrawSource(words, mono, color, code_chip_color(style), box))
 
 
-def code_chip_color(look: RenderStyle) -> QColor:
+def code_chip_color(style: RenderStyle) -> QColor:
     """What stands behind code in a line."""
-    color = QColor(look.color("text"))
+    color = QColor(style.color("text"))
     color.setAlphaF(0.075)
     return color
 
 
-def selection_overlay_color(look: RenderStyle) -> QColor:
+def selection_overlay_color(style: RenderStyle) -> QColor:
     """What lies over a selected picture."""
-    color = QColor(look.color("selection"))
+    color = QColor(style.color("selection"))
     color.setAlphaF(0.5)
     return color
 

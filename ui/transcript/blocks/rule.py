@@ -13,19 +13,19 @@ class RuleBlock(Block):
     def __init__(self) -> None:
         self._width = 0
 
-    def estimate(self, width: int, look: RenderStyle) -> int:
+    def estimate(self, width: int, style: RenderStyle) -> int:
         """Exact."""
         del width
-        return look.px(9)
+        return style.px(9)
 
-    def layout(self, width: int, look: RenderStyle) -> int:
+    def layout(self, width: int, style: RenderStyle) -> int:
         """Exact."""
         self.is_laid_out, self._width = True, width
-        return self.estimate(width, look)
+        return self.estimate(width, style)
 
-    def paint(self, brush: PaintContext) -> None:
+    def paint(self, context: PaintContext) -> None:
         """One pixel high."""
-        brush.painter.fillRect(QRect(0, brush.style.px(4), self._width, 1), brush.style.color("border"))
+        context.painter.fillRect(QRect(0, context.style.px(4), self._width, 1), context.style.color("border"))
 
     def plain(self) -> str:
         """As in Markdown."""

@@ -87,28 +87,28 @@ class SourcesBlock(ItemListBlock):
         """Whether some stay away at first."""
         return len(sources) > _SHOWN_AT_FIRST + 1
 
-    def estimate(self, width: int, look: RenderStyle) -> int:
+    def estimate(self, width: int, style: RenderStyle) -> int:
         """Exact."""
         del width
-        return self._line_height(look) * (1 + len(self._shown) + (self._show_all is not None))
+        return self._line_height(style) * (1 + len(self._shown) + (self._show_all is not None))
 
-    def layout(self, width: int, look: RenderStyle) -> int:
+    def layout(self, width: int, style: RenderStyle) -> int:
         """A heading, and a line for each source."""
-        line = self._line = self._line_height(look)
+        line = self._line = self._line_height(style)
         self._width, self.is_laid_out, self._controls = width, True, []
-        metrics = QFontMetricsF(look.small)
-        self._places = [QRect(0, 0, min(width, int(metrics.horizontalAdvance(_heading())) + look.px(2)), line)]
+        metrics = QFontMetricsF(style.small)
+        self._places = [QRect(0, 0, min(width, int(metrics.horizontalAdvance(_heading())) + style.px(2)), line)]
         for row, source in enumerate(self._shown, 1):
-            box = QRect(0, row * line, min(width, self._needed_width(source, look)), line)
+            box = QRect(0, row * line, min(width, self._needed_width(source, style)), line)
             self._places.append(box)
             if source.url:
                 self._controls.append(Control(source.name, box, lambda url=source.url: self._open(url), is_link=True))
         if self._show_all is not None:
-            wide = int(metrics.horizontalAdvance(self._all_words())) + look.px(8)
+            wide = int(metrics.horizontalAdvance(self._all_words())) + style.px(8)
             box = QRect(0, (len(self._shown) + 1) * line, wide, line)
             self._places += [box] * (len(self._sources) - len(self._shown))
             self._controls.append(Control(self._all_words(), box, self._show_all))
-        return self.estimate(width, look)
+        return self.estimate(width, style)
 
     def item_texts(self) -> Sequence[str]:
         """The heading, and all sources."""
@@ -120,14 +120,14 @@ class SourcesBlock(ItemListBlock):
 
     def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
         """The heading, and a numbered list."""
-        if self.is_inside(start, end):
+        if self.is_within_item(start, end):
             return super().markdown(start, end)
         has_heading, sources = self._selected_parts(start, end)
         return sources_markdown(sources, has_heading=has_heading)
 
     def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
         """The same as elements."""
-        if self.is_inside(start, end):
+        if self.is_within_item(start, end):
             return super().html(start, end)
         has_heading, sources = self._selected_parts(start, end)
         items = "".join(f"<li>{line_to_html(each.linked)}</li>" for each in sources)
@@ -139,25 +139,25 @@ class SourcesBlock(ItemListBlock):
         chosen = self.selected_items(start, end)
         return 0 in chosen, [self._sources[number - 1] for number in chosen if number]
 
-    def paint(self, brush: PaintContext) -> None:
+    def paint(self, context: PaintContext) -> None:
         """From top to bottom."""
-        painter, look = brush.painter, brush.style
-        chosen = self.selected_items(*brush.selection) if brush.selection else []
-        for box in self.boxes(*brush.selection) if brush.selection else ():
-            painter.fillRect(box, look.color("selection"))
-        painter.setFont(look.small)
-        painter.setPen(look.color("text" if 0 in chosen else "muted"))
+        painter, style = context.painter, context.style
+        chosen = self.selected_items(*context.selection) if context.selection else []
+        for box in self.boxes(*context.selection) if context.selection else ():
+            painter.fillRect(box, style.color("selection"))
+        painter.setFont(style.small)
+        painter.setPen(style.color("text" if 0 in chosen else "muted"))
         self._draw(painter, QRect(0, 0, self._width, self._line), _heading())
         for row, source in enumerate(self._shown, 1):
-            self._paint_source(brush, source, row * self._line, is_chosen=row in chosen)
+            self._paint_source(context, source, row * self._line, is_chosen=row in chosen)
         if self._show_all is not None:
             name = self._all_words()
-            painter.setFont(look.small)
-            painter.setPen(look.color("text" if brush.hovered == name else "link"))
+            painter.setFont(style.small)
+            painter.setPen(style.color("text" if context.hovered == name else "link"))
             self._draw(painter, self._controls[-1].box, name)
         for control in self._controls:
-            if brush.focused == control.name:
-                paint_focus_ring(painter, look, control.box.adjusted(-4, 0, 4, 0))
+            if context.focused == control.name:
+                paint_focus_ring(painter, style, control.box.adjusted(-4, 0, 4, 0))
 
     def controls(self) -> Sequence[Control]:
         """The sources that can be opened."""
@@ -178,49 +178,49 @@ class SourcesBlock(ItemListBlock):
         """All of them."""
         return "\n".join([_heading(), *(each.name for each in self._sources)])
 
-    def _paint_source(self, brush: PaintContext, source: CitedSource, top: int, *, is_chosen: bool) -> None:
-        painter, look = brush.painter, brush.style
-        metrics = QFontMetricsF(look.small)
-        x = self._indent(look)
+    def _paint_source(self, context: PaintContext, source: CitedSource, top: int, *, is_chosen: bool) -> None:
+        painter, style = context.painter, context.style
+        metrics = QFontMetricsF(style.small)
+        x = self._indent(style)
         # Other colours are hard to read on that of a selection.
         muted, link = ("text", "text") if is_chosen else ("muted", "link")
-        painter.setFont(look.small)
-        painter.setPen(look.color(muted))
+        painter.setFont(style.small)
+        painter.setPen(style.color(muted))
         number = f"{source.number}."
-        left = x - look.px(8) - int(metrics.horizontalAdvance(number))
+        left = x - style.px(8) - int(metrics.horizontalAdvance(number))
         self._draw(painter, QRect(max(0, left), top, x, self._line), number)
-        host_width = int(metrics.horizontalAdvance(source.host)) + look.px(10) if source.host else 0
+        host_width = int(metrics.horizontalAdvance(source.host)) + style.px(10) if source.host else 0
         # The host says where it leads: a long title gives way to it.
-        room = max(self._width - x - min(host_width, self._width // 2), look.px(40))
+        room = max(self._width - x - min(host_width, self._width // 2), style.px(40))
         title = metrics.elidedText(source.title, Qt.TextElideMode.ElideRight, room)
-        painter.setPen(look.color(link if source.url else "text"))
+        painter.setPen(style.color(link if source.url else "text"))
         if source.url:
-            font = QFont(look.small)
-            font.setUnderline(brush.hovered == source.name)
+            font = QFont(style.small)
+            font.setUnderline(context.hovered == source.name)
             painter.setFont(font)
         self._draw(painter, QRect(x, top, room, self._line), title)
         if source.host and source.host != source.title:
-            x += int(metrics.horizontalAdvance(title)) + look.px(10)
-            painter.setFont(look.small)
-            painter.setPen(look.color(muted))
+            x += int(metrics.horizontalAdvance(title)) + style.px(10)
+            painter.setFont(style.small)
+            painter.setPen(style.color(muted))
             host = metrics.elidedText(source.host, Qt.TextElideMode.ElideLeft, self._width - x)
             self._draw(painter, QRect(x, top, self._width - x, self._line), host)
 
     def _draw(self, painter: QPainter, box: QRect, text: str) -> None:
         painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, text)
 
-    def _needed_width(self, source: CitedSource, look: RenderStyle) -> int:
-        metrics = QFontMetricsF(look.small)
+    def _needed_width(self, source: CitedSource, style: RenderStyle) -> int:
+        metrics = QFontMetricsF(style.small)
         host = "" if source.host == source.title else source.host
         words = metrics.horizontalAdvance(source.title) + metrics.horizontalAdvance(host)
-        return self._indent(look) + int(words) + look.px(14 if host else 4)
+        return self._indent(style) + int(words) + style.px(14 if host else 4)
 
-    def _indent(self, look: RenderStyle) -> int:
+    def _indent(self, style: RenderStyle) -> int:
         """Numbers end below each other."""
-        return int(QFontMetricsF(look.small).horizontalAdvance(f"{len(self._shown)}.")) + look.px(8)
+        return int(QFontMetricsF(style.small).horizontalAdvance(f"{len(self._shown)}.")) + style.px(8)
 
-    def _line_height(self, look: RenderStyle) -> int:
-        return look.line_of(look.small) + look.px(4)
+    def _line_height(self, style: RenderStyle) -> int:
+        return style.line_of(style.small) + style.px(4)
 
     def _all_words(self) -> str:
         return QCoreApplication.translate("Transcript", "Show all {0} sources").format(len(self._sources))

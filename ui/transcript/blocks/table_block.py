@@ -67,29 +67,29 @@ class TableBlock(TableRows):
         if not self.laid_out_style or not self.widths:
             return 0
         row, column, inside = self._cell_at(point, self.laid_out_style)
-        place = self.flow(row, column, self.laid_out_style).offset_at(inside.x(), max(0, inside.y()))
-        return self.cells.offset_of(row, column) + self.cells.line(row, column).to_plain(place)
+        position = self.text_layout(row, column, self.laid_out_style).offset_at(inside.x(), max(0, inside.y()))
+        return self.cells.offset_of(row, column) + self.cells.line(row, column).to_plain(position)
 
-    def _cell_at(self, point: QPoint, look: RenderStyle) -> tuple[int, int, QPoint]:
+    def _cell_at(self, point: QPoint, style: RenderStyle) -> tuple[int, int, QPoint]:
         row = max(0, min(bisect_right(self.tops, point.y()) - 1, len(self.tops) - 2))
         x = point.x() + self.columns.scrolled
         column = self.column_at(x)
-        y = point.y() - self.tops[row] - look.px(6)
-        return row, column, QPoint(x - self.columns.lefts[column] - look.px(10), y)
+        y = point.y() - self.tops[row] - style.px(6)
+        return row, column, QPoint(x - self.columns.lefts[column] - style.px(10), y)
 
     def boxes(self, start: int, end: int) -> list[QRectF]:
         """What a part of the text covers, cell by cell; of cells beside the screen all, so that none is laid out."""
-        look = self.laid_out_style
+        style = self.laid_out_style
         found: list[QRectF] = []
-        if not look or not self.widths:
+        if not style or not self.widths:
             return found
         for row, column, part in self.cells.selected(start, end):
             cell = self._box(row, column)
             if cell.right() < 0 or cell.left() > self.width:
                 found.append(cell)
                 continue
-            flow, corner = self.flow(row, column, look), self._corner(row, column, look)
-            found += [box.translated(corner) for box in flow.boxes(part[0], part[1] - part[0])]
+            text_layout, corner = self.text_layout(row, column, style), self._corner(row, column, style)
+            found += [box.translated(corner) for box in text_layout.boxes(part[0], part[1] - part[0])]
         return found
 
     def _box(self, row: int, column: int) -> QRectF:
@@ -99,17 +99,17 @@ class TableBlock(TableRows):
 
     def caret_rect_at(self, offset: int) -> QRectF | None:
         """In its cell."""
-        look, found = self.laid_out_style, self.cells.cell_at(offset)
-        if not look or not self.widths or not found:
+        style, found = self.laid_out_style, self.cells.cell_at(offset)
+        if not style or not self.widths or not found:
             return None
         row, column, start = found
-        place = self.cells.line(row, column).from_plain(offset - start)
-        return self.flow(row, column, look).caret_rect_at(place).translated(self._corner(row, column, look))
+        position = self.cells.line(row, column).from_plain(offset - start)
+        return self.text_layout(row, column, style).caret_rect_at(position).translated(self._corner(row, column, style))
 
-    def _corner(self, row: int, column: int, look: RenderStyle) -> QPointF:
+    def _corner(self, row: int, column: int, style: RenderStyle) -> QPointF:
         """Where the text of a cell begins."""
         left = self.columns.lefts[column] - self.columns.scrolled
-        return QPointF(left + look.px(10), self.tops[row] + look.px(6))
+        return QPointF(left + style.px(10), self.tops[row] + style.px(6))
 
     def paragraph_at(self, offset: int) -> TextRange:
         """The cell."""
@@ -119,7 +119,7 @@ class TableBlock(TableRows):
         if not self.laid_out_style or not self.widths or not 0 <= point.y() < self.tops[-1]:
             return None
         row, column, inside = self._cell_at(point, self.laid_out_style)
-        return self.flow(row, column, self.laid_out_style), inside
+        return self.text_layout(row, column, self.laid_out_style), inside
 
     def link_at(self, point: QPoint) -> str:
         """The target under a point."""

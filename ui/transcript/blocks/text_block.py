@@ -43,61 +43,61 @@ class TextBlock(LaidOutTextBlock):
         """The text and its styles."""
         return self._line or Line("")
 
-    def font(self, look: RenderStyle) -> QFont:
+    def font(self, style: RenderStyle) -> QFont:
         """The font at this zoom."""
-        fonts = {BODY: look.body, SMALL: look.small, STRONG: look.strong}
+        fonts = {BODY: style.body, SMALL: style.small, STRONG: style.strong}
         return fonts[self._font]
 
     def length(self) -> int:
         """About how many characters it has."""
         return len(self.line().text)
 
-    def estimate(self, width: int, look: RenderStyle) -> int:
+    def estimate(self, width: int, style: RenderStyle) -> int:
         """As if all characters were of average width."""
-        per_line = max(8, int(width / look.advance))
-        return (1 + self.length() // per_line) * look.line_of(self.font(look))
+        per_line = max(8, int(width / style.advance))
+        return (1 + self.length() // per_line) * style.line_of(self.font(style))
 
-    def layout(self, width: int, look: RenderStyle) -> int:
+    def layout(self, width: int, style: RenderStyle) -> int:
         """Break into lines."""
-        font = self.font(look)
+        font = self.font(style)
         line = self.line()
         objects = None
         if OBJECT in line.text:
             self._formulas = self._formulas or InlineFormulas(self._math, self.invalidate_layout)
-            objects = self._formulas.objects(line, font, look, width, self._color)
-        flow = TextLayout(line, font, look, width, look.line_of(font), objects=objects)
-        self.dirty_from = flow.dirty_from(self._shown) if self._shown else 0
-        self._flow, self._shown, self.is_laid_out = flow, None, True
-        self.is_right_to_left = flow.is_right_to_left
-        return flow.height
+            objects = self._formulas.objects(line, font, style, width, self._color)
+        text_layout = TextLayout(line, font, style, width, style.line_of(font), objects=objects)
+        self.dirty_from = text_layout.dirty_from(self._shown) if self._shown else 0
+        self._text_layout, self._shown, self.is_laid_out = text_layout, None, True
+        self.is_right_to_left = text_layout.is_right_to_left
+        return text_layout.height
 
-    def first_line(self, look: RenderStyle) -> QRect:
+    def first_line(self, style: RenderStyle) -> QRect:
         """Where a marker beside the first line stands: formulas may have moved that line down."""
-        middle = self._flow.first_middle if self._flow else look.line / 2
-        return QRect(0, round(middle - look.line / 2), 0, look.line)
+        middle = self._text_layout.first_middle if self._text_layout else style.line / 2
+        return QRect(0, round(middle - style.line / 2), 0, style.line)
 
-    def first_baseline(self, look: RenderStyle) -> float:
+    def first_baseline(self, style: RenderStyle) -> float:
         """The y on which the letters of its first line, and of a marker beside it, stand."""
-        return self._flow.first_baseline if self._flow else QFontMetricsF(self.font(look)).ascent()
+        return self._text_layout.first_baseline if self._text_layout else QFontMetricsF(self.font(style)).ascent()
 
     def forget(self) -> None:
         """Keep the text alone."""
-        self._flow, self._shown, self.is_laid_out = None, None, False
+        self._text_layout, self._shown, self.is_laid_out = None, None, False
         if self._formulas:
             self._formulas.forget()
 
     def invalidate_layout(self) -> None:
         """The text changed: lay out again, but remember what stands on the screen."""
-        self._shown, self._flow, self.is_laid_out = self._flow or self._shown, None, False
+        self._shown, self._text_layout, self.is_laid_out = self._text_layout or self._shown, None, False
         self.layout_count = 0
 
-    def paint(self, brush: PaintContext) -> None:
+    def paint(self, context: PaintContext) -> None:
         """The lines inside the clip."""
-        if self._flow:
-            line, clip, selection = self._flow.line, QRectF(brush.clip), brush.selection
+        if self._text_layout:
+            line, clip, selection = self._text_layout.line, QRectF(context.clip), context.selection
             if selection and OBJECT in line.text:
                 selection = line.from_plain(selection[0]), line.from_plain(selection[1])
-            self._flow.draw(brush.painter, brush.style, QPointF(0, 0), self._color, selection, clip)
+            self._text_layout.draw(context.painter, context.style, QPointF(0, 0), self._color, selection, clip)
 
     def paragraph_at(self, offset: int) -> TextRange:
         """The line of the person's own breaks around a place."""
@@ -109,7 +109,7 @@ class TextBlock(LaidOutTextBlock):
         link = self.link_at(point)
         if link and not link.startswith("#"):
             return link_tooltip(link)
-        return self._formulas.tooltip_at(self._flow, point) if self._formulas and self._flow else ""
+        return self._formulas.tooltip_at(self._text_layout, point) if self._formulas and self._text_layout else ""
 
 
 class MarkdownTextBlock(TextBlock):
@@ -154,9 +154,9 @@ class MarkdownTextBlock(TextBlock):
         """Of the source, which is known without reading it."""
         return len(self.leaf.text)
 
-    def font(self, look: RenderStyle) -> QFont:
+    def font(self, style: RenderStyle) -> QFont:
         """Headings have their own."""
-        return look.heading(self.leaf.level) if self.leaf.kind == "heading" else super().font(look)
+        return style.heading(self.leaf.level) if self.leaf.kind == "heading" else super().font(style)
 
     def set_leaf(self, leaf: Leaf) -> None:
         """The same paragraph, longer."""

@@ -66,23 +66,23 @@ class HtmlWriter:
             self._parts.append("<br>" if passage.separator == "\n" else passage.separator or "")
         self._parts.append(f"{text}{end[0] if end else ''}")
 
-    def _begin(self, inside: Container, before: _OpenElement | None, *, starts: bool) -> None:
-        tag = _list_tag(inside.marker) if inside.kind == "item" and inside.marker else ""
+    def _begin(self, containers: Container, before: _OpenElement | None, *, starts: bool) -> None:
+        tag = _list_tag(containers.marker) if containers.kind == "item" and containers.marker else ""
         goes_on = before is not None and bool(tag) and not starts and before.list_tag == tag
         if before:
             self._parts.append(before.end if goes_on else before.all_end)
-        if inside.kind == "quote":
+        if containers.kind == "quote":
             self._parts.append("<blockquote>")
             self._open.append(_OpenElement("quote", end="</blockquote>"))
-        elif not inside.marker:
+        elif not containers.marker:
             # It began before what is copied.
-            self._open.append(_OpenElement(inside.kind))
-        elif inside.kind == "footnote":
-            self._parts.append(f"<div><sup>{escape(inside.marker)}</sup> ")
+            self._open.append(_OpenElement(containers.kind))
+        elif containers.kind == "footnote":
+            self._parts.append(f"<div><sup>{escape(containers.marker)}</sup> ")
             self._open.append(_OpenElement("footnote", end="</div>"))
         else:
-            box = f"{inside.marker} " if inside.marker in ("☐", "☑") else ""
-            self._parts.append(f"{'' if goes_on else _list_start(tag, inside.marker)}<li>{box}")
+            box = f"{containers.marker} " if containers.marker in ("☐", "☑") else ""
+            self._parts.append(f"{'' if goes_on else _list_start(tag, containers.marker)}<li>{box}")
             self._open.append(_OpenElement("item", tag, "</li>"))
 
 

@@ -82,20 +82,20 @@ class MarkdownWriter:
         self._lines += [f"{prefix}{line}" if line else bare for line in lines]
 
     def _open_container(
-        self, inside: Container, before: _OpenContainer | None, passage: CopiedBlock, line: str
+        self, containers: Container, before: _OpenContainer | None, passage: CopiedBlock, line: str
     ) -> _OpenContainer:
         """`before` is the item before this one, `line` what stands before the item on its line."""
-        if inside.kind == "quote":
+        if containers.kind == "quote":
             return _OpenContainer("quote", "> ", "> ")
-        if not inside.marker:
-            return _OpenContainer(inside.kind)
-        if inside.kind == "footnote":
-            return _OpenContainer("footnote", f"[^{inside.marker}]: ", "    ")
-        box = _BOXES.get(inside.marker, "")
+        if not containers.marker:
+            return _OpenContainer(containers.kind)
+        if containers.kind == "footnote":
+            return _OpenContainer("footnote", f"[^{containers.marker}]: ", "    ")
+        box = _BOXES.get(containers.marker, "")
         if before and before.number is not None and box and not passage.starts:
             number, sign = before.number + 1, before.sign
-        elif inside.marker[:-1].isdigit():
-            number, sign = int(inside.marker[:-1]), inside.marker[-1]
+        elif containers.marker[:-1].isdigit():
+            number, sign = int(containers.marker[:-1]), containers.marker[-1]
         else:
             sign = _bullet(before, line, starts=passage.starts)
             return _OpenContainer("item", f"{sign} {box}", "  ", sign)

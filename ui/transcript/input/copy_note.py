@@ -13,9 +13,9 @@ _DELAY_MS = 200
 class CopyProgressNote(QWidget):
     """A line of words at the upper edge of `over`, its sibling."""
 
-    def __init__(self, look: RenderStyle, over: QWidget, parent: QWidget) -> None:
+    def __init__(self, style: RenderStyle, over: QWidget, parent: QWidget) -> None:
         super().__init__(parent)
-        self._look = look
+        self._style = style
         self._over = over
         self._message = ""
         self._wait = QTimer(self)
@@ -25,9 +25,9 @@ class CopyProgressNote(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.hide()
 
-    def set_style(self, look: RenderStyle) -> None:
+    def set_style(self, style: RenderStyle) -> None:
         """Another theme or zoom."""
-        self._look = look
+        self._style = style
         self.update()
 
     def show_message(self, words: str) -> None:
@@ -53,24 +53,24 @@ class CopyProgressNote(QWidget):
     def _reposition(self) -> None:
         room = self._over.geometry()
         self.resize(self.sizeHint())
-        self.move(room.left() + (room.width() - self.width()) // 2, room.top() + self._look.px(10))
+        self.move(room.left() + (room.width() - self.width()) // 2, room.top() + self._style.px(10))
         self.update()
 
     def sizeHint(self) -> QSize:
         """Around the words."""
-        wide = QFontMetricsF(self._look.small).horizontalAdvance(self._message)
-        return QSize(int(wide) + self._look.px(28), self._look.px(32))
+        wide = QFontMetricsF(self._style.small).horizontalAdvance(self._message)
+        return QSize(int(wide) + self._style.px(28), self._style.px(32))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """The words in a pill."""
         del event
-        look, painter = self._look, QPainter(self)
+        style, painter = self._style, QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         box = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
-        painter.setPen(look.color("border"))
-        painter.setBrush(look.color("surface"))
+        painter.setPen(style.color("border"))
+        painter.setBrush(style.color("surface"))
         painter.drawRoundedRect(box, box.height() / 2, box.height() / 2)
-        painter.setFont(look.small)
-        painter.setPen(look.color("text"))
+        painter.setFont(style.small)
+        painter.setPen(style.color("text"))
         painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self._message)
         painter.end()

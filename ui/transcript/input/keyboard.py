@@ -23,12 +23,12 @@ class KeyboardHandler:
 
     def __init__(
         self,
-        screen: RowViewport,
+        viewport: RowViewport,
         scroller: Scroller,
         copy: Callable[[], None],
         open_link: Callable[[str, int], None],
     ) -> None:
-        self._screen = screen
+        self._viewport = viewport
         self._scroller = scroller
         self._copy = copy
         self._open_link = open_link
@@ -51,8 +51,8 @@ class KeyboardHandler:
         return not (modifiers & ~_SHIFT) and self._scroll(key, backwards=bool(modifiers & _SHIFT))
 
     def _scroll(self, key: Qt.Key, *, backwards: bool) -> bool:
-        line = self._screen.rows.render_context.style.line
-        page = max(line, self._screen.rows.view - 2 * line)
+        line = self._viewport.rows.render_context.style.line
+        page = max(line, self._viewport.rows.view - 2 * line)
         if key in {Qt.Key.Key_Tab, Qt.Key.Key_Backtab}:
             return self.move_control_focus(-1 if backwards or key == Qt.Key.Key_Backtab else 1)
         steps = {
@@ -75,16 +75,16 @@ class KeyboardHandler:
 
     def select_all(self) -> None:
         """From the first row to the last."""
-        count = len(self._screen.rows)
+        count = len(self._viewport.rows)
         if count:
-            self._screen.select(TextPosition(), TextPosition(count - 1, LAST_OFFSET, LAST_OFFSET))
+            self._viewport.select(TextPosition(), TextPosition(count - 1, LAST_OFFSET, LAST_OFFSET))
 
     def move_focus(self, step: int) -> None:
         """To the message before or after the one with the keyboard; at first to the one at the screen's edge."""
-        rows = self._screen.rows
+        rows = self._viewport.rows
         if not len(rows):
             return
-        index = self._screen.focused[0]
+        index = self._viewport.focused[0]
         if index < 0:
             edge = rows.top + (rows.view if step < 0 else 0)
             index = rows.row_at(edge)
@@ -94,42 +94,42 @@ class KeyboardHandler:
 
     def focus_row(self, index: int) -> None:
         """To this message."""
-        if 0 <= index < len(self._screen.rows):
+        if 0 <= index < len(self._viewport.rows):
             self._scroller.show_row(index)
-            self._screen.focus((index, ""))
+            self._viewport.focus((index, ""))
 
     def move_control_focus(self, step: int) -> bool:
         """Through what the message with the keyboard offers; answers False when there is nothing further."""
-        index, key = self._screen.focused
-        if not 0 <= index < len(self._screen.rows):
+        index, key = self._viewport.focused
+        if not 0 <= index < len(self._viewport.rows):
             return False
-        row = self._screen.rows.row(index)
+        row = self._viewport.rows.row(index)
         stop = next_focus_stop(row, key, step)
         if stop is None:
-            self._screen.focus((index, ""))
+            self._viewport.focus((index, ""))
             return bool(key) and step < 0
-        self._screen.focus((index, stop.key))
+        self._viewport.focus((index, stop.key))
         self._scroller.row_arrived(index)
         self._show(index, stop)
         return True
 
     def _show(self, index: int, stop: FocusStop) -> None:
         """Bring a link or a button into sight."""
-        place = link_selection(self._screen.rows.row(index), stop.key)
-        if place:
-            scroll_to_text(self._screen, self._scroller, index, place, calmly=True)
+        position = link_selection(self._viewport.rows.row(index), stop.key)
+        if position:
+            scroll_to_text(self._viewport, self._scroller, index, position, calmly=True)
         elif isinstance(stop.target, Control):
-            row = self._screen.rows.row(index)
-            top = row.block_box(stop.block).top() + stop.target.box.top() + self._screen.row_box(index).top()
-            bottom, view = top + stop.target.box.height(), self._screen.rows.view
+            row = self._viewport.rows.row(index)
+            top = row.block_box(stop.block).top() + stop.target.box.top() + self._viewport.row_box(index).top()
+            bottom, view = top + stop.target.box.height(), self._viewport.rows.view
             if not 0 <= top <= bottom <= view:
                 self._scroller.scroll_by(top - view // 3)
 
     def _press_focused(self) -> bool:
-        index, key = self._screen.focused
-        if not key or not 0 <= index < len(self._screen.rows):
+        index, key = self._viewport.focused
+        if not key or not 0 <= index < len(self._viewport.rows):
             return False
-        stop = find_focus_stop(self._screen.rows.row(index), key)
+        stop = find_focus_stop(self._viewport.rows.row(index), key)
         if stop is None:
             return False
         if isinstance(stop.target, Link):
@@ -140,8 +140,8 @@ class KeyboardHandler:
 
     def _scroll_horizontally(self, pixels: int) -> bool:
         """Move what is too wide in the message with the keyboard: around the button that has it, or what is seen."""
-        index, key = self._screen.focused
-        rows = self._screen.rows
+        index, key = self._viewport.focused
+        rows = self._viewport.rows
         if not 0 <= index < len(rows):
             return False
         row, y = rows.row(index), rows.row_top(index)
@@ -150,5 +150,5 @@ class KeyboardHandler:
             blocks = range(int(key.partition("/")[0]), int(key.partition("/")[0]) + 1)
         moved = any(row.blocks[at].is_laid_out and row.blocks[at].scroll_horizontally(pixels) for at in blocks)
         if moved:
-            self._screen.repaint_row(index)
+            self._viewport.repaint_row(index)
         return moved

@@ -36,15 +36,15 @@ class BlockHit:
     point: QPoint
 
 
-def block_at_point(screen: RowViewport, point: QPoint) -> BlockHit | None:
+def block_at_point(viewport: RowViewport, point: QPoint) -> BlockHit | None:
     """The laid out block at a point of the viewport."""
-    rows = screen.rows
+    rows = viewport.rows
     if not len(rows):
         return None
     y = rows.top + point.y()
     index = rows.row_at(y)
     row = rows.row(index)
-    inside = QPoint(point.x() - screen.column, y - rows.row_top(index))
+    inside = QPoint(point.x() - viewport.column, y - rows.row_top(index))
     if not row.blocks or not 0 <= inside.y() < row.height:
         return None
     at = row.block_at(inside.y())
@@ -57,16 +57,16 @@ class LinkNavigator(QObject):
 
     opened = Signal(str)
 
-    def __init__(self, screen: RowViewport, scroller: Scroller, parent: QObject) -> None:
+    def __init__(self, viewport: RowViewport, scroller: Scroller, parent: QObject) -> None:
         super().__init__(parent)
-        self._screen = screen
+        self._viewport = viewport
         self._scroller = scroller
         # By item and label: where the person came from.
         self._back_positions: OrderedDict[tuple[str, str], int] = OrderedDict()
 
     def follow(self, href: str, index: int) -> None:
         """Go where a link in the row at this index leads."""
-        if href.startswith("#") and not 0 <= index < len(self._screen.rows):
+        if href.startswith("#") and not 0 <= index < len(self._viewport.rows):
             return
         if href.startswith(FOOTNOTE_TARGET):
             self._go_to_footnote(index, href[len(FOOTNOTE_TARGET) :])
@@ -77,14 +77,14 @@ class LinkNavigator(QObject):
 
     def tooltip_at(self, point: QPoint) -> str:
         """What is said about a point of the viewport: the whole target of a link, the text of a footnote."""
-        found = block_at_point(self._screen, point)
+        found = block_at_point(self._viewport, point)
         if found is None:
             return ""
         link = found.block.link_at(found.point)
         if link.startswith(BACK_TARGET):
             return QCoreApplication.translate("Transcript", "Back to the text")
         if link.startswith(FOOTNOTE_TARGET):
-            return self._footnote_text(self._screen.rows.row(found.row), link[len(FOOTNOTE_TARGET) :])
+            return self._footnote_text(self._viewport.rows.row(found.row), link[len(FOOTNOTE_TARGET) :])
         return found.block.tooltip_at(found.point) or (link_tooltip(link) if link else "")
 
     def _footnote_text(self, row: Row, label: str) -> str:
@@ -93,7 +93,7 @@ class LinkNavigator(QObject):
         return f"{text[:_MAX_TOOLTIP_LENGTH]}…" if len(text) > _MAX_TOOLTIP_LENGTH else text
 
     def _go_to_footnote(self, index: int, label: str) -> None:
-        row = self._screen.rows.row(index)
+        row = self._viewport.rows.row(index)
         _read_until(row, f"[^{label}]:")
         at = next(_footnote_blocks(row, label), None)
         if at is not None:
@@ -101,18 +101,18 @@ class LinkNavigator(QObject):
             self._back_positions.move_to_end((row.item.id, label))
             if len(self._back_positions) > _MAX_BACK_POSITIONS:
                 self._back_positions.popitem(last=False)
-            scroll_to_text(self._screen, self._scroller, index, ((at, 0), (at, 1)))
+            scroll_to_text(self._viewport, self._scroller, index, ((at, 0), (at, 1)))
 
     def _reference_near(self, row: Row, label: str) -> int:
         """Which of the references to a footnote is on the screen; the first one, if none is."""
-        top = self._screen.rows.top - self._screen.rows.row_top(self._screen.rows.index_of(row.item.id) or 0)
+        top = self._viewport.rows.top - self._viewport.rows.row_top(self._viewport.rows.index_of(row.item.id) or 0)
         for number, (at, _) in enumerate(_references(row, label)):
             if row.block_top(at) + row.block_box(at).height() > top:
                 return number
         return 0
 
     def _go_back(self, index: int, label: str) -> None:
-        row = self._screen.rows.row(index)
+        row = self._viewport.rows.row(index)
         found = list(_references(row, label))
         if not found:
             _read_until(row, f"[^{label}]")
@@ -120,7 +120,7 @@ class LinkNavigator(QObject):
         if found:
             number = self._back_positions.get((row.item.id, label), 0)
             at, offset = found[min(number, len(found) - 1)]
-            scroll_to_text(self._screen, self._scroller, index, ((at, offset), (at, offset + 1)))
+            scroll_to_text(self._viewport, self._scroller, index, ((at, offset), (at, offset + 1)))
 
 
 def _footnote_blocks(row: Row, label: str) -> Iterator[int]:

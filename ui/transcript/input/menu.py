@@ -19,7 +19,7 @@ class MenuEntry:
     """`words` have their mnemonic. What cannot be done now has no act. The key does it without the menu too."""
 
     label: str
-    act: Callable[[], object] | None
+    callback: Callable[[], object] | None
     key: QKeySequence.StandardKey | None = None
 
 
@@ -55,18 +55,18 @@ def _add_title(menu: QMenu, about: str) -> None:
     head.setEnabled(False)
 
 
-def _run(act: Callable[[], object], checked: bool = False) -> None:  # noqa: FBT001, FBT002  what the signal carries
+def _run(callback: Callable[[], object], checked: bool = False) -> None:  # noqa: FBT001, FBT002  what the signal carries
     del checked
-    act()
+    callback()
 
 
 def _add_entry(menu: QMenu, entry: MenuEntry) -> None:
     action = menu.addAction(entry.label)
-    action.setEnabled(entry.act is not None)
+    action.setEnabled(entry.callback is not None)
     if entry.key is not None:
         # The key is shown; it works through the transcript, also while there is no menu.
         action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         action.setShortcut(QKeySequence(entry.key))
         action.setShortcutVisibleInContextMenu(True)
-    if entry.act is not None:
-        action.triggered.connect(partial(_run, entry.act))
+    if entry.callback is not None:
+        action.triggered.connect(partial(_run, entry.callback))

@@ -46,22 +46,22 @@ class ContextMenu:
 
     def __init__(
         self,
-        screen: RowViewport,
+        viewport: RowViewport,
         links: LinkNavigator,
         copier: ClipboardWriter,
         select_all: Callable[[], None],
         find: Callable[[], None],
     ) -> None:
-        self._screen = screen
+        self._viewport = viewport
         self._links = links
         self._copier = copier
         self._select_all = select_all
         self._find = find
         self._copies = 0
         self._on_message = False
-        facts = screen.rows.render_context.facts
-        facts.code_copied.connect(self._next_copy_number)
-        facts.details_copied.connect(self._next_copy_number)
+        signals = viewport.rows.render_context.signals
+        signals.code_copied.connect(self._next_copy_number)
+        signals.details_copied.connect(self._next_copy_number)
 
     def _next_copy_number(self) -> int:
         """One more copy was asked for: what was asked for before it must not come after it."""
@@ -77,14 +77,14 @@ class ContextMenu:
 
     def copy(self, *, markdown: bool = False) -> None:
         """What is selected."""
-        if not self._screen.selection.is_empty:
+        if not self._viewport.selection.is_empty:
             self._newest_copier().copy_steps(
-                selection_extracts(self._screen.selection, self._screen.rows), markdown=markdown
+                selection_extracts(self._viewport.selection, self._viewport.rows), markdown=markdown
             )
 
     def copy_all(self) -> None:
         """The conversation as Markdown, with who said what."""
-        self._newest_copier().copy_steps(conversation_extracts(self._screen.rows), markdown=True)
+        self._newest_copier().copy_steps(conversation_extracts(self._viewport.rows), markdown=True)
 
     def popup(self, event: QContextMenuEvent, view: QWidget) -> QMenu:
         """The menu for a click of the mouse, or for the key that opens menus."""
@@ -102,7 +102,7 @@ class ContextMenu:
     def popup_by_key(self, view: QWidget) -> QMenu:
         """The menu about what has the keyboard."""
         point = self._keyboard_point()
-        return self._popup(view, point, self._screen.viewport.mapToGlobal(point))
+        return self._popup(view, point, self._viewport.viewport.mapToGlobal(point))
 
     def _popup(self, view: QWidget, point: QPoint, at: QPoint) -> QMenu:
         menu = self.build_menu(point, view)
@@ -111,29 +111,29 @@ class ContextMenu:
 
     def build_menu(self, point: QPoint, view: QWidget) -> QMenu:
         """The menu about what is under a point of the viewport, not shown yet."""
-        found = block_at_point(self._screen, point)
-        row = self._screen.rows.row(self._row_at(point, found)) if len(self._screen.rows) else None
+        found = block_at_point(self._viewport, point)
+        row = self._viewport.rows.row(self._row_at(point, found)) if len(self._viewport.rows) else None
         return make_menu(view, list(self._sections(found, row)))
 
     def _row_at(self, point: QPoint, found: BlockHit | None) -> int:
-        return found.row if found else self._screen.rows.row_at(self._screen.rows.top + point.y())
+        return found.row if found else self._viewport.rows.row_at(self._viewport.rows.top + point.y())
 
     def _keyboard_point(self) -> QPoint:
         """In the control or message that has the keyboard, or at the end of the selection, or in the middle."""
-        screen = self._screen
-        middle = screen.viewport.rect().center()
-        index, key = screen.focused
-        if index < 0 and not screen.selection.is_empty:
-            index, key = screen.selection.end.row, ""
-        if not 0 <= index < len(screen.rows):
+        viewport = self._viewport
+        middle = viewport.viewport.rect().center()
+        index, key = viewport.focused
+        if index < 0 and not viewport.selection.is_empty:
+            index, key = viewport.selection.end.row, ""
+        if not 0 <= index < len(viewport.rows):
             return middle
-        box, row = screen.row_box(index), screen.rows.row(index)
-        if key and (link := link_selection(row, key)) and (found := text_box(screen, index, link)):
+        box, row = viewport.row_box(index), viewport.rows.row(index)
+        if key and (link := link_selection(row, key)) and (found := text_box(viewport, index, link)):
             return found.center().toPoint()
         for at, control in row.controls() if key else ():
             if f"{at}/{control.name}" == key:
                 box = control.box.translated(row.block_box(at).topLeft() + box.topLeft())
-        seen = box.intersected(screen.viewport.rect())
+        seen = box.intersected(viewport.viewport.rect())
         return seen.topLeft() + QPoint(min(8, seen.width() // 2), min(24, seen.height() // 2)) if seen else middle
 
     def _sections(self, found: BlockHit | None, row: Row | None) -> Iterator[MenuSection]:
@@ -141,7 +141,7 @@ class ContextMenu:
             yield from self._link_sections(found)
             yield from self._block_sections(found)
         translate = QCoreApplication.translate
-        selected = not self._screen.selection.is_empty
+        selected = not self._viewport.selection.is_empty
         yield MenuSection(
             translate("Transcript", "Selection") if selected else "",
             [
@@ -201,7 +201,7 @@ class ContextMenu:
             yield MenuSection(_block_name(found.block), entries)
 
     def _table_entries(self, found: BlockHit) -> list[MenuEntry]:
-        blocks = self._screen.rows.row(found.row).blocks
+        blocks = self._viewport.rows.row(found.row).blocks
         translate, newest = QCoreApplication.translate, self._newest_copier
         return [
             MenuEntry(
@@ -228,10 +228,12 @@ class ContextMenu:
     def _copy_image(self, picture: ViewableImage) -> None:
         """Decoded elsewhere, so it comes later, unless something else was copied by then."""
         self._copier.stop()
-        number, stage = self._next_copy_number(), self._screen.rows.render_context
-        where = lies_at(picture, stage.thumbnails.pictures)
+        number, render_context = self._next_copy_number(), self._viewport.rows.render_context
+        where = lies_at(picture, render_context.thumbnails.pictures)
         job = partial(decode_image, where, most=_MAX_COPIED_PIXELS)
-        stage.highlighter.elsewhere(("copied picture", number), job, partial(self._on_image_decoded, number))
+        render_context.highlighter.run_in_worker(
+            ("copied picture", number), job, partial(self._on_image_decoded, number)
+        )
 
     def _on_image_decoded(self, number: int, image: QImage) -> None:
         if number != self._copies:
@@ -248,14 +250,14 @@ class ContextMenu:
                 self._on_message = False
                 self._copier.progress.emit("")
 
-        announce(self._screen.viewport, words)
+        announce(self._viewport.viewport, words)
         self._on_message = True
         self._copier.progress.emit(words)
         QTimer.singleShot(_MESSAGE_MS, self._copier, say_no_more)
 
 
 def _entry_for(action: MenuAction) -> MenuEntry:
-    return MenuEntry(escape_mnemonics(action.label), action.act)
+    return MenuEntry(escape_mnemonics(action.label), action.callback)
 
 
 def _block_name(block: Block) -> str:

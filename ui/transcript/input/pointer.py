@@ -18,10 +18,10 @@ class MouseHandler(QObject):
     """Knows whether a press becomes a click or a drag."""
 
     def __init__(
-        self, screen: RowViewport, scroll: Callable[[int], None], links: LinkNavigator, parent: QObject
+        self, viewport: RowViewport, scroll: Callable[[int], None], links: LinkNavigator, parent: QObject
     ) -> None:
         super().__init__(parent)
-        self._screen = screen
+        self._viewport = viewport
         self._scroll = scroll
         self._links = links
         self._pressed: Hit | None = None
@@ -44,7 +44,7 @@ class MouseHandler(QObject):
             self._show_tooltip(event.pos(), event.globalPos())
             return True
         if kind == QEvent.Type.Leave:
-            self._screen.hover((-1, ""))
+            self._viewport.hover((-1, ""))
         return False
 
     def _handle_mouse(self, event: QMouseEvent) -> bool:
@@ -69,64 +69,66 @@ class MouseHandler(QObject):
         if self._since.isActive() and (point - self._triple_click_timer).manhattanLength() < 6:
             self._select_paragraph(point)
             return
-        hit = self._screen.hit(point)
+        hit = self._viewport.hit(point)
         if hit.control or hit.link:
             self._pressed = hit
             if hit.control:
                 return
-        place = self._screen.place_at(point)
+        position = self._viewport.place_at(point)
         self._selecting = True
         extends = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-        self._screen.select(self._screen.selection.start if extends else place, place)
+        self._viewport.select(self._viewport.selection.start if extends else position, position)
 
     def _on_double_click(self, event: QMouseEvent) -> None:
         """Select the word; a third click within the interval selects the paragraph."""
         point = event.position().toPoint()
-        if self._screen.hit(point).control:
+        if self._viewport.hit(point).control:
             self._on_press(event)
             return
-        place = self._screen.place_at(point)
-        text = self._text_at(place)
+        position = self._viewport.place_at(point)
+        text = self._text_at(position)
         if text:
-            start, end = word_at(text, place.offset)
-            self._select_in(place, start, end)
+            start, end = word_at(text, position.offset)
+            self._select_in(position, start, end)
         self._triple_click_timer = point
         self._since.start(QGuiApplication.styleHints().mouseDoubleClickInterval())
 
     def _select_paragraph(self, point: QPoint) -> None:
-        place = self._screen.place_at(point)
-        row = self._screen.rows.row(place.row)
+        position = self._viewport.place_at(point)
+        row = self._viewport.rows.row(position.row)
         if not row.blocks:
             return
-        start, end = row.blocks[place.block].paragraph_at(place.offset)
-        first, last = row.whole(place.block)
-        start = start if first == place.block else 0
-        end = end if last == place.block else row.blocks[last].paragraph_at(0)[1]
+        start, end = row.blocks[position.block].paragraph_at(position.offset)
+        first, last = row.whole(position.block)
+        start = start if first == position.block else 0
+        end = end if last == position.block else row.blocks[last].paragraph_at(0)[1]
         self._selecting = False
-        self._screen.select(TextPosition(place.row, first, start), TextPosition(place.row, last, end))
+        self._viewport.select(TextPosition(position.row, first, start), TextPosition(position.row, last, end))
 
-    def _text_at(self, place: TextPosition) -> str:
-        blocks = self._screen.rows.row(place.row).blocks if len(self._screen.rows) else []
-        return blocks[place.block].plain() if place.block < len(blocks) else ""
+    def _text_at(self, position: TextPosition) -> str:
+        blocks = self._viewport.rows.row(position.row).blocks if len(self._viewport.rows) else []
+        return blocks[position.block].plain() if position.block < len(blocks) else ""
 
-    def _select_in(self, place: TextPosition, start: int, end: int) -> None:
+    def _select_in(self, position: TextPosition, start: int, end: int) -> None:
         self._selecting = False
-        self._screen.select(TextPosition(place.row, place.block, start), TextPosition(place.row, place.block, end))
+        self._viewport.select(
+            TextPosition(position.row, position.block, start), TextPosition(position.row, position.block, end)
+        )
 
     def _on_move(self, event: QMouseEvent) -> None:
         """Hover, or drag."""
         point = event.position().toPoint()
         self._last = point
         if self._selecting and event.buttons() & Qt.MouseButton.LeftButton:
-            self._screen.select(self._screen.selection.start, self._screen.place_at(point))
-            if 0 <= point.y() < self._screen.viewport.height():
+            self._viewport.select(self._viewport.selection.start, self._viewport.place_at(point))
+            if 0 <= point.y() < self._viewport.viewport.height():
                 self._edge.stop()
             elif not self._edge.isActive():
                 self._edge.start()
             return
-        hit = self._screen.hit(point)
-        self._screen.hover((hit.row, hit.key) if hit.control else (-1, ""))
-        self._screen.viewport.setCursor(self._screen.cursor_for(point))
+        hit = self._viewport.hit(point)
+        self._viewport.hover((hit.row, hit.key) if hit.control else (-1, ""))
+        self._viewport.viewport.setCursor(self._viewport.cursor_for(point))
 
     def _on_release(self, event: QMouseEvent) -> None:
         """A click presses what was under it, if it still is."""
@@ -137,10 +139,10 @@ class MouseHandler(QObject):
         if not pressed or (point - self._pressed_at).manhattanLength() > 6:
             return
         if pressed.control:
-            hit = self._screen.hit(point)
+            hit = self._viewport.hit(point)
             if hit.control and (hit.row, hit.key) == (pressed.row, pressed.key):
                 hit.control.press()
-        elif pressed.link and self._screen.selection.is_empty:
+        elif pressed.link and self._viewport.selection.is_empty:
             self._links.follow(pressed.link, pressed.row)
 
     def stop(self) -> None:
@@ -151,10 +153,10 @@ class MouseHandler(QObject):
 
     def _show_tooltip(self, point: QPoint, at: QPoint) -> None:
         """Show where a link leads, or what else is said about what is under the pointer."""
-        QToolTip.showText(at, plain_tooltip(self._links.tooltip_at(point)), self._screen.viewport)
+        QToolTip.showText(at, plain_tooltip(self._links.tooltip_at(point)), self._viewport.viewport)
 
     def _scroll_at_edge(self) -> None:
-        height = self._screen.viewport.height()
+        height = self._viewport.viewport.height()
         over = self._last.y() if self._last.y() < 0 else max(0, self._last.y() - height)
         self._scroll(max(-4 * _EDGE_STEP, min(4 * _EDGE_STEP, over)) or _EDGE_STEP)
-        self._screen.select(self._screen.selection.start, self._screen.place_at(self._last))
+        self._viewport.select(self._viewport.selection.start, self._viewport.place_at(self._last))

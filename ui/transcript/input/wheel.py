@@ -14,8 +14,8 @@ _NOTCH_DELTA = 120
 class WheelHandler:
     """With Ctrl it zooms: `zoom` is told so many steps larger, or smaller."""
 
-    def __init__(self, screen: RowViewport, scroll: Callable[[int], None], zoom: Callable[[int], None]) -> None:
-        self._screen = screen
+    def __init__(self, viewport: RowViewport, scroll: Callable[[int], None], zoom: Callable[[int], None]) -> None:
+        self._viewport = viewport
         self._scroll = scroll
         self._zoom = zoom
         self._zoom_remainder = 0
@@ -29,7 +29,7 @@ class WheelHandler:
         self._zoom_remainder = 0
         delta = event.pixelDelta()
         if delta.isNull():
-            delta = event.angleDelta() * (3 * self._screen.rows.render_context.style.line) / _NOTCH_DELTA
+            delta = event.angleDelta() * (3 * self._viewport.rows.render_context.style.line) / _NOTCH_DELTA
         sideways = delta.y() if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else delta.x()
         if sideways and abs(sideways) >= abs(delta.y()):
             self._scroll_horizontally(event.position().toPoint(), -sideways)
@@ -46,7 +46,7 @@ class WheelHandler:
             self._zoom(steps)
 
     def _scroll_horizontally(self, point: QPoint, pixels: int) -> None:
-        rows, place = self._screen.rows, self._screen.place_at(point)
-        blocks = rows.row(place.row).blocks if len(rows) else []
-        if place.block < len(blocks) and blocks[place.block].scroll_horizontally(pixels):
-            self._screen.repaint_row(place.row)
+        rows, position = self._viewport.rows, self._viewport.place_at(point)
+        blocks = rows.row(position.row).blocks if len(rows) else []
+        if position.block < len(blocks) and blocks[position.block].scroll_horizontally(pixels):
+            self._viewport.repaint_row(position.row)

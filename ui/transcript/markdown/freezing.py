@@ -89,10 +89,10 @@ def _final_paragraph(piece: TopLevelBlock, source: str, before: CarriedBlock | N
     parts = list(split_long_text(_settled_lines(content)))
     if len(parts) < 2:
         return None
-    length = sum(len(joint or "") + len(text) for joint, text in parts[:-1])
-    joint = parts[-1][0] or ""
+    length = sum(len(separator or "") + len(text) for separator, text in parts[:-1])
+    separator = parts[-1][0] or ""
     return FinalPart(
-        len(parts) - 1, start + length + len(joint), CarriedBlock("paragraph", f"x{joint}", separator=joint)
+        len(parts) - 1, start + length + len(separator), CarriedBlock("paragraph", f"x{separator}", separator=separator)
     )
 
 

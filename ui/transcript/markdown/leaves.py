@@ -24,10 +24,10 @@ class Leaf:
     """One block without blocks inside it.
 
     `text` is inline Markdown for paragraphs and headings, the bare text for code, and LaTeX for math. `cells` are the
-    rows of a table, the first one its head. Leaves of one list or quote follow each other with the same `inside`;
+    rows of a table, the first one its head. Leaves of one list or quote follow each other with the same `containers`;
     `starts` is whether a top-level block begins here. `tight` is whether no blank line stands between a leaf of a list
-    and the leaf before it. A long paragraph is several leaves: `joint` is what stood between a leaf and the one before
-    it, None where a paragraph begins. `back` is the label of the footnote of which this is the last text.
+    and the leaf before it. A long paragraph is several leaves: `separator` is what stood between a leaf and the one
+    before it, None where a paragraph begins. `back` is the label of the footnote of which this is the last text.
     """
 
     kind: LeafKind
@@ -49,7 +49,7 @@ class CarriedBlock:
 
     `opening` is a made-up item of the list or block of the quote or footnote, the head of the table, or a word of the
     paragraph, none of which is shown again. `ordinal` is the number of the list's next item, `missing` the cells that
-    rows of the table lacked, `joint` what stood before the rest of the paragraph.
+    rows of the table lacked, `separator` what stood before the rest of the paragraph.
     """
 
     kind: Literal["list", "table", "paragraph", "container"]

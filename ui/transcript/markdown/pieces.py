@@ -23,19 +23,19 @@ def split_long_text(text: str) -> Iterator[tuple[str | None, str]]:
     The first piece has None. Joined again they are the text. Where a piece ends depends on the text up to there
     alone: a text that grows keeps its earlier pieces.
     """
-    joint, start = None, 0
+    separator, start = None, 0
     while len(text) > (most := _max_piece_end(text, start)):
         least = (start + most) // 2
         end = text.rfind("\n", least, most)
         end = end if end >= 0 else text.rfind(" ", least, most)
         if end >= 0:
-            yield joint, text[start:end]
-            joint, start = text[end], end + 1
+            yield separator, text[start:end]
+            separator, start = text[end], end + 1
         else:
             end = _between_clusters(text, most)
-            yield joint, text[start:end]
-            joint, start = "", end
-    yield joint, text[start:]
+            yield separator, text[start:end]
+            separator, start = "", end
+    yield separator, text[start:]
 
 
 def _max_piece_end(text: str, start: int) -> int:
@@ -49,7 +49,7 @@ def _max_piece_end(text: str, start: int) -> int:
 
 def _between_clusters(text: str, at: int) -> int:
     """The nearest place before `at` that does not tear apart what is seen as one character; `at` if none is near."""
-    return next((place for place in range(at, at - _LONGEST_CLUSTER, -1) if not _is_joined(text, place)), at)
+    return next((position for position in range(at, at - _LONGEST_CLUSTER, -1) if not _is_joined(text, position)), at)
 
 
 def _is_joined(text: str, at: int) -> bool:

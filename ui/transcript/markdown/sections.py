@@ -185,8 +185,8 @@ def _obvious_fence_end(text: str, found: re.Match[str]) -> int | None:
     if not _PLAIN_PREFIX.fullmatch(prefix) or _UNUSUAL_SIGN.search(info):
         return None
     margin, last = f" {{{len(prefix)}}}", f"{fence[0]}{{{len(fence)},}}[ \\t]*$"
-    inside = rf"(?:(?:[ \t]*|(?! *{last}){margin}[ \t]*[^ \t\n].*)\n)*"
-    whole = re.compile(rf"\n{inside}{margin}{last}\n?", re.MULTILINE).match(text, found.end())
+    containers = rf"(?:(?:[ \t]*|(?! *{last}){margin}[ \t]*[^ \t\n].*)\n)*"
+    whole = re.compile(rf"\n{containers}{margin}{last}\n?", re.MULTILINE).match(text, found.end())
     return whole.end() if whole else None
 
 

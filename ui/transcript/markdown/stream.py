@@ -215,13 +215,13 @@ def _above_definitions(pieces: list[TopLevelBlock], lines: list[int]) -> tuple[i
     The first of them is over where the other begins, since no title begins with a bracket, and so are those blocks.
     None where there are no two, or something stands between them.
     """
-    inside = 0
+    containers = 0
     found: list[tuple[int, int]] = []
     for line in sorted(lines):
-        while inside < len(pieces) and pieces[inside].end <= line:
-            inside += 1
-        if inside == len(pieces) or line < pieces[inside].first:
-            found.append((inside, line))
+        while containers < len(pieces) and pieces[containers].end <= line:
+            containers += 1
+        if containers == len(pieces) or line < pieces[containers].first:
+            found.append((containers, line))
     return found[-1] if len(found) > 1 and found[-2][0] == found[-1][0] else None
 
 

@@ -170,13 +170,15 @@ class _TokenWalker:
                 self._inside[-1] = Container("item", "☐" if task[1] == " " else "☑")
                 text = text[task.end() :]
         if self._carried and self._carried.kind == "paragraph":
-            self._add_text(opener, "paragraph", text[len(self._carried.opening) :], joint=self._carried.separator)
+            self._add_text(opener, "paragraph", text[len(self._carried.opening) :], separator=self._carried.separator)
         else:
             self._add_text(opener, "paragraph", text)
 
-    def _add_text(self, token: Token, kind: LeafKind, text: str, *, level: int = 0, joint: str | None = None) -> None:
+    def _add_text(
+        self, token: Token, kind: LeafKind, text: str, *, level: int = 0, separator: str | None = None
+    ) -> None:
         for index, (between, piece) in enumerate(in_pieces(text)):
-            self._add(token, kind, piece, level=level, joint=between if index else joint)
+            self._add(token, kind, piece, level=level, separator=between if index else separator)
 
     def _blank_before(self, line: int) -> bool:
         return any(_BLANK.fullmatch(each) for each in self._lines[self._end : line])

@@ -14,12 +14,12 @@ from ui.transcript.rows.stage import RenderContext
 class AnswerRow(Row):
     """Markdown as it arrives, its sources at the end, and a mark when it was interrupted."""
 
-    def __init__(self, item: AnswerItem, stage: RenderContext) -> None:
-        super().__init__(item, stage)
+    def __init__(self, item: AnswerItem, render_context: RenderContext) -> None:
+        super().__init__(item, render_context)
         self._answer = item
         self._body = MarkdownBody(self)
         self._marked = False
-        self.above, self.below = stage.style.gap(8), stage.style.gap(12)
+        self.above, self.below = render_context.style.gap(8), render_context.style.gap(12)
 
     @property
     def label(self) -> str:
@@ -63,7 +63,7 @@ class AnswerRow(Row):
             is_folded = SourcesBlock.is_long(sources) and not self.render_context.choices.get(
                 self.item.id, "sources", default=False
             )
-            opened = self.render_context.facts.link_activated.emit
+            opened = self.render_context.signals.link_activated.emit
             block = SourcesBlock(sources, opened, self._show_sources if is_folded else None)
             block.gap = self.render_context.style.px(14)
             self.set_block(len(self.blocks), block)
@@ -76,7 +76,7 @@ class AnswerRow(Row):
         self.render_context.choices.set(self.item.id, "sources", value=True)
         self.truncate(0)
         self.build()
-        self.render_context.facts.changed.emit(self.item.id)
+        self.render_context.signals.changed.emit(self.item.id)
 
     def source(self) -> str:
         """As the model wrote it, and the sources as a list."""

@@ -34,9 +34,9 @@ _ROW_TYPES: dict[type, Callable[[Any, RenderContext], Row]] = {
 }
 
 
-def make_row(item: Item, stage: RenderContext, width: int) -> Row:
+def make_row(item: Item, render_context: RenderContext, width: int) -> Row:
     """A row of that kind, filled."""
-    row = _ROW_TYPES[type(item)](item, stage)
+    row = _ROW_TYPES[type(item)](item, render_context)
     row.width = width
     row.build()
     row.width = 0

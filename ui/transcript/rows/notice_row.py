@@ -24,10 +24,10 @@ class NoticeRow(Row):
 
     is_copied = False
 
-    def __init__(self, item: NoticeItem, stage: RenderContext) -> None:
-        super().__init__(item, stage)
+    def __init__(self, item: NoticeItem, render_context: RenderContext) -> None:
+        super().__init__(item, render_context)
         self._notice = item
-        px, gap = stage.style.px, stage.style.gap
+        px, gap = render_context.style.px, render_context.style.gap
         self._is_folding = gap(6)
         self.above = self.below = self._is_folding + gap(12)
         self.left, self.right = px(44), px(16)
@@ -51,16 +51,16 @@ class NoticeRow(Row):
         if notice.remedy:
             blocks.append(TextBlock(Line(translate_sentence(notice.remedy)), SMALL, "muted"))
         buttons: list[Button] = []
-        facts = self.render_context.facts
+        signals = self.render_context.signals
         if remedy := _remedy_labels().get(notice.action):
-            buttons.append(Button(remedy, partial(facts.remedy_requested.emit, notice.id, notice.action)))
+            buttons.append(Button(remedy, partial(signals.remedy_requested.emit, notice.id, notice.action)))
         # What one call alone had changed is redone at its card.
         if notice.can_be_redone and not self._is_of_one_call():
             words = QCoreApplication.translate("Transcript", "Redo")
-            buttons.append(Button(words, partial(facts.redo_requested.emit, notice.id)))
+            buttons.append(Button(words, partial(signals.redo_requested.emit, notice.id)))
         if notice.detail:
             words = QCoreApplication.translate("Transcript", "Copy details")
-            buttons.append(Button(words, partial(facts.details_copied.emit, notice.detail)))
+            buttons.append(Button(words, partial(signals.details_copied.emit, notice.detail)))
         if buttons:
             blocks.append(ButtonRowBlock(buttons))
         for index, block in enumerate(blocks):
@@ -86,19 +86,19 @@ class NoticeRow(Row):
     def _toggle(self) -> None:
         self.render_context.choices.set(self.item.id, "unfolded", value=not self.unfolded)
         self.refresh("state")
-        self.render_context.facts.changed.emit(self.item.id)
+        self.render_context.signals.changed.emit(self.item.id)
 
-    def paint_frame(self, painter: QPainter, look: RenderStyle) -> None:
+    def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
         """The box and its sign."""
-        px = look.px
+        px = style.px
         is_error = self._notice.level == "error"
         box = QRectF(0.5, self._is_folding + 0.5, self.width - 1, self.height - 2 * self._is_folding - 1)
-        painter.setPen(look.color("danger_background" if is_error else "border"))
-        painter.setBrush(look.color("danger_background" if is_error else "surface"))
+        painter.setPen(style.color("danger_background" if is_error else "border"))
+        painter.setBrush(style.color("danger_background" if is_error else "surface"))
         painter.drawRoundedRect(box, px(10), px(10))
         name, color = ("error", "danger") if is_error else ("info", "muted")
         ratio = painter.device().devicePixelRatio()
-        painter.drawPixmap(px(15), self.above + (look.line - px(18)) // 2, look.icon(name, color, 18, ratio))
+        painter.drawPixmap(px(15), self.above + (style.line - px(18)) // 2, style.icon(name, color, 18, ratio))
 
 
 def _remedy_labels() -> dict[RemedyAction, str]:

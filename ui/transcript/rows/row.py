@@ -44,10 +44,10 @@ class Row(BlockStack):
     above: int
     below: int
 
-    def __init__(self, item: Item, stage: RenderContext) -> None:
-        super().__init__(stage.style)
+    def __init__(self, item: Item, render_context: RenderContext) -> None:
+        super().__init__(render_context.style)
         self.item = item
-        self.render_context = stage
+        self.render_context = render_context
         # Of what is no Markdown, for a look in which 1000 pixels are one.
         self._plain_gaps: dict[Block, float] = {}
 
@@ -74,7 +74,7 @@ class Row(BlockStack):
 
     def restyle(self, width: int) -> None:
         """The stage has another look: blocks keep their numbers and what was read, and are laid out when seen."""
-        look, before = self.render_context.style, self.style
+        style, before = self.render_context.style, self.style
         frame = type(self)(self.item, self.render_context)
         self.above, self.below = frame.above, frame.below
         gaps = _KeptGaps(self.render_context, before.px(1000), self._plain_gaps)
@@ -83,9 +83,9 @@ class Row(BlockStack):
         for block in self.blocks:
             block.layout_count = 0
             block.gap = gaps.of(block)
-        share = look.line * look.advance * self.width / (before.line * before.advance * width)
+        share = style.line * style.advance * self.width / (before.line * before.advance * width)
         self.heights.replace(0, len(self.blocks), [round(self.heights[at] * share) for at in range(len(self.blocks))])
-        self.style, self.width, self._laid = look, width, (0, 0)
+        self.style, self.width, self._laid = style, width, (0, 0)
         self.refresh("text")
 
     def source(self) -> str:
@@ -96,8 +96,8 @@ class Row(BlockStack):
         self, painter: QPainter, clip: QRect, selection: RowSelection | None, hovered: str = "", focused: str = ""
     ) -> None:
         """What lies in the clip. The painter stands at the row's top left."""
-        look = self.render_context.style
-        self.paint_frame(painter, look)
+        style = self.render_context.style
+        self.paint_frame(painter, style)
         # Glyphs reach a little out of their lines.
         clip = clip.adjusted(0, -_OVERHANG, 0, _OVERHANG)
         index = self.block_at(clip.top())
@@ -110,14 +110,14 @@ class Row(BlockStack):
                 painter.save()
                 painter.translate(box.topLeft())
                 if block.containers:
-                    paint_containers(painter, look, block, self.blocks[index - 1] if index else None, box)
+                    paint_containers(painter, style, block, self.blocks[index - 1] if index else None, box)
                 span = selected_range(selection, index) if selection else None
                 marks = (_own_key(hovered, index), _own_key(focused, index))
-                block.paint(PaintContext(painter, look, clip.translated(-box.topLeft()), span, *marks))
+                block.paint(PaintContext(painter, style, clip.translated(-box.topLeft()), span, *marks))
                 painter.restore()
             index += 1
 
-    def paint_frame(self, painter: QPainter, look: RenderStyle) -> None:
+    def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
         """What stands behind the blocks."""
 
     def controls(self) -> Iterator[tuple[int, Control]]:
@@ -153,8 +153,8 @@ class Row(BlockStack):
             stop = end[1] if end and index == end[0] else WHOLE_TEXT[1]
             for block in self.read_at(index) if (first, stop) == WHOLE_TEXT else self.blocks[index : index + 1]:
                 if text := block.plain():
-                    joint = separator_before(block, before) if before and parts else ""
-                    parts += [joint, marker_before(block) if not first else "", slice_utf16(text, first, stop)]
+                    separator = separator_before(block, before) if before and parts else ""
+                    parts += [separator, marker_before(block) if not first else "", slice_utf16(text, first, stop)]
                 before = block
         return "".join(parts)
 
@@ -206,9 +206,9 @@ class Row(BlockStack):
 class _KeptGaps:
     """Above blocks that a row keeps in another look: as above blocks of Markdown that are made in it."""
 
-    def __init__(self, stage: RenderContext, before: int, plain: dict[Block, float]) -> None:
-        self._maker = BlockFactory(stage, "")
-        self._before, self._now = before, stage.style.px(1000)
+    def __init__(self, render_context: RenderContext, before: int, plain: dict[Block, float]) -> None:
+        self._factory = BlockFactory(render_context, "")
+        self._before, self._now = before, render_context.style.px(1000)
         self._plain = plain
         self._known: dict[tuple[LeafKind, bool], int] = {}
 
@@ -222,7 +222,7 @@ class _KeptGaps:
             return round(self._plain.setdefault(block, block.gap / self._before) * self._now)
         known = self._known.get((kind, block.tight))
         if known is None:
-            known = self._known[kind, block.tight] = self._maker.block(Leaf(kind, tight=block.tight)).gap
+            known = self._known[kind, block.tight] = self._factory.block(Leaf(kind, tight=block.tight)).gap
         return known
 
 

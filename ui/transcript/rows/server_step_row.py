@@ -22,10 +22,10 @@ class ServerStepRow(Row):
 
     is_copied = False
 
-    def __init__(self, item: ServerStepItem, stage: RenderContext) -> None:
-        super().__init__(item, stage)
+    def __init__(self, item: ServerStepItem, render_context: RenderContext) -> None:
+        super().__init__(item, render_context)
         self._step = item
-        self.above, self.below = stage.style.gap(6), stage.style.gap(6)
+        self.above, self.below = render_context.style.gap(6), render_context.style.gap(6)
 
     @property
     def label(self) -> str:
@@ -60,7 +60,7 @@ class ServerStepRow(Row):
     def _toggle(self) -> None:
         self.render_context.choices.set(self.item.id, "unfolded", value=not self.unfolded)
         self.refresh("state")
-        self.render_context.facts.changed.emit(self.item.id)
+        self.render_context.signals.changed.emit(self.item.id)
 
     def room(self, block: Block) -> int:
         """What it did stands under the words of the head."""

@@ -14,8 +14,8 @@ _MAX_PASSES = 3
 class BlockStack(BlockColumn):
     """What is asked for is read first; then it is laid out."""
 
-    def __init__(self, look: RenderStyle) -> None:
-        super().__init__(look)
+    def __init__(self, style: RenderStyle) -> None:
+        super().__init__(style)
         # Blocks at the end of which it is known that they are read.
         self._read_at_end = 0
 

@@ -71,9 +71,9 @@ class SecondTimer(QObject):
         self._timer.setInterval(1000)
         self._timer.timeout.connect(self._on_tick)
 
-    def subscribe(self, hear: Callable[[], bool]) -> None:
+    def subscribe(self, listener: Callable[[], bool]) -> None:
         """A method that answers whether it wants to hear of the next second too."""
-        self._subscribers.append(WeakMethod(hear))
+        self._subscribers.append(WeakMethod(listener))
         self._timer.start()
 
     def stop(self) -> None:
@@ -81,7 +81,7 @@ class SecondTimer(QObject):
         self._timer.stop()
 
     def _on_tick(self) -> None:
-        self._subscribers = [each for each in self._subscribers if (hear := each()) and hear()]
+        self._subscribers = [each for each in self._subscribers if (listener := each()) and listener()]
         if not self._subscribers:
             self._timer.stop()
 
@@ -116,7 +116,7 @@ class RenderContext:
     """Shared by all rows of one view."""
 
     style: RenderStyle
-    facts: RowSignals
+    signals: RowSignals
     thumbnails: ThumbnailCache
     highlighter: Highlighter
     choices: ViewChoices = field(default_factory=ViewChoices)
@@ -139,31 +139,33 @@ class RenderContext:
             self.large.add(item_id, what, source, made)
             ready()
 
-        self.highlighter.elsewhere(("large", item_id, what, id(source)), make, arrived)
+        self.highlighter.run_in_worker(("large", item_id, what, id(source)), make, arrived)
         return None
 
     def code_block(
-        self, text: str, info: str, host: CodeCallbacks, item_id: str, *, is_open: bool = False
+        self, text: str, info: str, callbacks: CodeCallbacks, item_id: str, *, is_open: bool = False
     ) -> CodeBlock:
         """Code of an item; what draws a diagram can show it."""
         language = info.split(maxsplit=1)[0].lower() if info.strip() else ""
         if self.diagrams is None or language not in DIAGRAM_LANGUAGES:
-            return CodeBlock(text, info, host, is_open=is_open)
+            return CodeBlock(text, info, callbacks, is_open=is_open)
 
         def remember(shown: bool) -> None:  # noqa: FBT001  what the callback carries
             self.choices.set(item_id, f"diagram {block.text}", value=shown)
 
         shown = self.choices.get(item_id, f"diagram {text}", default=False)
-        drawing = DiagramCallbacks(self.diagrams, max_device_pixel_ratio, self.facts.image_opened.emit, shown, remember)
-        block = DiagramBlock(text, info, host, drawing, is_open=is_open)
+        drawing = DiagramCallbacks(
+            self.diagrams, max_device_pixel_ratio, self.signals.image_opened.emit, shown, remember
+        )
+        block = DiagramBlock(text, info, callbacks, drawing, is_open=is_open)
         return block
 
     def remote_image_callbacks(self, item_id: str) -> RemoteImageCallbacks | None:
         """What a block that shows a picture of the web talks to."""
         if self.remote is None:
             return None
-        arrived = partial(self.facts.content_arrived.emit, item_id)
-        return RemoteImageCallbacks(self.remote, self.thumbnails.get, self.facts.image_opened.emit, arrived)
+        arrived = partial(self.signals.content_arrived.emit, item_id)
+        return RemoteImageCallbacks(self.remote, self.thumbnails.get, self.signals.image_opened.emit, arrived)
 
     def image_blocks(self, images: Sequence[Image], item_id: str) -> list[Block]:
         """Pictures of a message: those that are here side by side, then those of the web, which are only named."""
@@ -174,8 +176,8 @@ class RenderContext:
             if isinstance(image.source, UrlSource)
         ]
         if here:
-            arrived = partial(self.facts.content_arrived.emit, item_id)
-            blocks.insert(0, ThumbnailsBlock(here, self._thumbnail, self.facts.image_opened.emit, arrived))
+            arrived = partial(self.signals.content_arrived.emit, item_id)
+            blocks.insert(0, ThumbnailsBlock(here, self._thumbnail, self.signals.image_opened.emit, arrived))
         return blocks
 
     def _thumbnail(self, image: Image, size: QSize, then: Callable[[], None]) -> tuple[bool, QPixmap | None]:
@@ -188,13 +190,13 @@ class RenderContext:
             self.choices.set(item_id, key, value=wraps)
 
         return CodeCallbacks(
-            self.facts.code_copied.emit,
-            partial(self.facts.changed.emit, item_id),
+            self.signals.code_copied.emit,
+            partial(self.signals.changed.emit, item_id),
             self.highlighter.highlight,
             self.choices.get(item_id, key, default=False),
             remember,
-            save=self.facts.save_requested.emit,
-            on_arrived=partial(self.facts.content_arrived.emit, item_id),
+            save=self.signals.save_requested.emit,
+            on_arrived=partial(self.signals.content_arrived.emit, item_id),
             highlight_more=self.highlighter.highlight_more,
             run_later=self.highlighter.run_later,
         )

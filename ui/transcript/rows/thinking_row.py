@@ -18,11 +18,11 @@ class ThinkingRow(Row):
 
     is_copied = False
 
-    def __init__(self, item: ThinkingItem, stage: RenderContext) -> None:
-        super().__init__(item, stage)
+    def __init__(self, item: ThinkingItem, render_context: RenderContext) -> None:
+        super().__init__(item, render_context)
         self._thinking = item
         self._body: MarkdownBody | None = None
-        self.above, self.below = stage.style.gap(6), stage.style.gap(6)
+        self.above, self.below = render_context.style.gap(6), render_context.style.gap(6)
 
     @property
     def label(self) -> str:
@@ -85,7 +85,7 @@ class ThinkingRow(Row):
         self.render_context.choices.set(self.item.id, "unfolded", value=not self.unfolded)
         self.truncate(0)
         self.build()
-        self.render_context.facts.changed.emit(self.item.id)
+        self.render_context.signals.changed.emit(self.item.id)
 
     def room(self, block: Block) -> int:
         """The text stands under the words of the head."""
@@ -96,11 +96,13 @@ class ThinkingRow(Row):
         box = super().block_box(index)
         return box.translated(self.render_context.style.px(24), 0) if index else box
 
-    def paint_frame(self, painter: QPainter, look: RenderStyle) -> None:
+    def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
         """A quiet bar beside the text."""
         if len(self.blocks) > 1:
-            top = self.above + look.px(30)
-            painter.fillRect(QRect(look.px(7), top, look.px(2), self.height - self.below - top), look.color("border"))
+            top = self.above + style.px(30)
+            painter.fillRect(
+                QRect(style.px(7), top, style.px(2), self.height - self.below - top), style.color("border")
+            )
 
     def source(self) -> str:
         """As the model wrote it."""

@@ -53,8 +53,8 @@ class ToolRow(Row):
 
     is_copied = False
 
-    def __init__(self, item: ToolCallItem, stage: RenderContext) -> None:
-        super().__init__(item, stage)
+    def __init__(self, item: ToolCallItem, render_context: RenderContext) -> None:
+        super().__init__(item, render_context)
         self._call = item
         self._terminal = Terminal()
         self._fed_length = 0
@@ -62,9 +62,9 @@ class ToolRow(Row):
         self._since: float | None = None
         # Whether the worker makes a block of it, and whether that is because the person unfolded it.
         self._is_timing = self._is_pressed = False
-        self._undo = partial(stage.facts.undo_requested.emit, item.id)
-        self._redo = partial(stage.facts.redo_requested.emit, item.id)
-        px, gap = stage.style.px, stage.style.gap
+        self._undo = partial(render_context.signals.undo_requested.emit, item.id)
+        self._redo = partial(render_context.signals.redo_requested.emit, item.id)
+        px, gap = render_context.style.px, render_context.style.gap
         self.above, self.below = gap(6) + px(8), gap(6) + px(10)
         self.left = self.right = px(14)
 
@@ -88,8 +88,8 @@ class ToolRow(Row):
         self._live, self._is_timing = None, False
         self._start_timer()
         head = call_header(self._call, self._since, unfolded=self.unfolded)
-        act = self._undo if self._call.can_be_undone else self._redo
-        blocks: list[Block] = [HeaderBlock(head, self._toggle, act)]
+        callback = self._undo if self._call.can_be_undone else self._redo
+        blocks: list[Block] = [HeaderBlock(head, self._toggle, callback)]
         blocks += self._arguments()
         blocks += self._output()
         for index, block in enumerate(blocks):
@@ -99,7 +99,7 @@ class ToolRow(Row):
         pictures = [part for part in result if isinstance(part, Image)]
         blocks += self.render_context.image_blocks(pictures, self.item.id)
         if self._call.state is CallState.WAITING and self._call.approval_id:
-            review = partial(self.render_context.facts.approval_requested.emit, self._call.approval_id)
+            review = partial(self.render_context.signals.approval_requested.emit, self._call.approval_id)
             words = QCoreApplication.translate("Transcript", "Review")
             blocks.append(ButtonRowBlock([Button(words, review, primary=True)]))
         for index, block in enumerate(blocks):
@@ -132,7 +132,7 @@ class ToolRow(Row):
             return False
         head.set_header(call_header(self._call, self._since, unfolded=self.unfolded))
         if not head.is_laid_out:
-            self.render_context.facts.content_arrived.emit(self.item.id)
+            self.render_context.signals.content_arrived.emit(self.item.id)
         return True
 
     def actions(self) -> Sequence[MenuAction]:
@@ -226,8 +226,8 @@ class ToolRow(Row):
         self.refresh("state")
         self._is_pressed = was_pressed and self._is_timing
         # What the person pressed stays under the pointer, however late it unfolds.
-        tell = self.render_context.facts.changed if was_pressed else self.render_context.facts.content_arrived
-        tell.emit(self.item.id)
+        notify = self.render_context.signals.changed if was_pressed else self.render_context.signals.content_arrived
+        notify.emit(self.item.id)
 
     def _result_block(self, text: str) -> OutputBlock:
         """All of it; a long one gets its colours, and what its program wrote over, a moment later."""
@@ -239,9 +239,9 @@ class ToolRow(Row):
         def arrived(found: tuple[str, list[list[StyledWord]]]) -> None:
             block.set_output(*found)
             if not block.is_laid_out:
-                self.render_context.facts.content_arrived.emit(self.item.id)
+                self.render_context.signals.content_arrived.emit(self.item.id)
 
-        self.render_context.highlighter.elsewhere(("terminal", text), partial(terminal_text, text), arrived)
+        self.render_context.highlighter.run_in_worker(("terminal", text), partial(terminal_text, text), arrived)
         return block
 
     def _code_callbacks(self, title: str) -> CodeCallbacks:
@@ -251,15 +251,15 @@ class ToolRow(Row):
         self.render_context.choices.set(self.item.id, "unfolded", value=not self.unfolded)
         self.refresh("state")
         self._is_pressed = self._is_timing
-        self.render_context.facts.changed.emit(self.item.id)
+        self.render_context.signals.changed.emit(self.item.id)
 
-    def paint_frame(self, painter: QPainter, look: RenderStyle) -> None:
+    def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
         """The card."""
-        px, gap = look.px, look.gap
+        px, gap = style.px, style.gap
         box = QRectF(0.5, gap(6) + 0.5, self.width - 1, self.height - 2 * gap(6) - 1)
         waits = self._call.state is CallState.WAITING or is_waiting_for_answer(self._call)
-        painter.setPen(look.color("warning" if waits else "border"))
-        painter.setBrush(look.color("surface"))
+        painter.setPen(style.color("warning" if waits else "border"))
+        painter.setBrush(style.color("surface"))
         painter.drawRoundedRect(box, px(10), px(10))
 
     def spoken_text(self) -> str:
@@ -321,12 +321,12 @@ def _is_large(value: object) -> bool:
     return room <= 0
 
 
-def _arguments_block(given: dict[str, object], host: CodeCallbacks, title: str) -> Block:
-    return CodeBlock(_as_json(given), "json", host, title=title)
+def _arguments_block(given: dict[str, object], callbacks: CodeCallbacks, title: str) -> Block:
+    return CodeBlock(_as_json(given), "json", callbacks, title=title)
 
 
-def _whole_block(result: ToolResult, host: CodeCallbacks, title: str) -> Block:
-    return OutputBlock(*terminal_text(_result_text(result).rstrip("\n")), host, title)
+def _whole_block(result: ToolResult, callbacks: CodeCallbacks, title: str) -> Block:
+    return OutputBlock(*terminal_text(_result_text(result).rstrip("\n")), callbacks, title)
 
 
 def _tail_block(result: ToolResult) -> Block:

@@ -16,8 +16,8 @@ from ui.transcript.rows.stage import RenderContext
 class UnknownRow(Row):
     """A sentence and the raw content."""
 
-    def __init__(self, item: UnknownItem, stage: RenderContext) -> None:
-        super().__init__(item, stage)
+    def __init__(self, item: UnknownItem, render_context: RenderContext) -> None:
+        super().__init__(item, render_context)
         self._unknown = item
 
     @property
@@ -27,10 +27,10 @@ class UnknownRow(Row):
 
     def build(self) -> None:
         """Raw content as JSON."""
-        stage = self.render_context
+        render_context = self.render_context
         text = json.dumps(self._unknown.raw, ensure_ascii=False, indent=2, default=str)
         code = CodeBlock(text, "json", code_callbacks(self, "wrap"))
-        code.gap = stage.style.px(6)
+        code.gap = render_context.style.px(6)
         words = QCoreApplication.translate(
             "Transcript", "This version does not know this content. It is kept as it came."
         )

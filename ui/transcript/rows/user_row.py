@@ -27,13 +27,13 @@ _FENCE = re.compile(r"(?m)^\s*(?:```|~~~|\$\$)")
 class UserRow(Row):
     """Text as it was typed, and the pictures that came with it."""
 
-    def __init__(self, item: UserItem, stage: RenderContext) -> None:
-        super().__init__(item, stage)
+    def __init__(self, item: UserItem, render_context: RenderContext) -> None:
+        super().__init__(item, render_context)
         self._said = item
-        px = stage.style.px
+        px = render_context.style.px
         # As much beside pictures as above them.
         self._pad, self._over = (px(10), px(10)) if item.images else (px(14), px(9))
-        self.above, self.below = stage.style.gap(16) + self._over, stage.style.gap(10) + self._over
+        self.above, self.below = render_context.style.gap(16) + self._over, render_context.style.gap(10) + self._over
         # What stands for the pictures in copies.
         self._pictures: list[str] = []
 
@@ -51,9 +51,9 @@ class UserRow(Row):
             block.gap = self.render_context.style.px(8)
         # Long text is several blocks, so that only what is seen of it is laid out.
         text = self._said.text.replace("\r\n", "\n").replace("\r", "\n")
-        for joint, piece in split_long_text(text) if text else ():
+        for separator, piece in split_long_text(text) if text else ():
             block = TextBlock(_displayed_line(piece))
-            block.separator = joint
+            block.separator = separator
             block.gap = self.render_context.style.px(8) if len(blocks) == pictures and blocks else 0
             blocks.append(block)
         for index, block in enumerate(blocks):
@@ -62,7 +62,7 @@ class UserRow(Row):
     def actions(self) -> Sequence[MenuAction]:
         """To undo what was changed from here on."""
         words = QCoreApplication.translate("Transcript", "Undo all changes since this message…")
-        return (MenuAction(words, partial(self.render_context.facts.undo_since_requested.emit, self.item.id)),)
+        return (MenuAction(words, partial(self.render_context.signals.undo_since_requested.emit, self.item.id)),)
 
     def set_width(self, width: int) -> None:
         """At most four fifths of the column, and no wider than the text: short messages get short bubbles."""
@@ -73,21 +73,21 @@ class UserRow(Row):
         most = int(width * 0.8)
         self.left = width - most + self._pad
         if len(self.blocks) <= 3:
-            look = self.render_context.style
+            style = self.render_context.style
             for block in self.blocks:
-                block.layout(self.block_width(block), look)
+                block.layout(self.block_width(block), style)
             wanted = max((block.natural_width() for block in self.blocks), default=0)
-            self.left = width - min(most - 2 * self._pad, max(wanted, look.px(12))) - self._pad
+            self.left = width - min(most - 2 * self._pad, max(wanted, style.px(12))) - self._pad
         for block in self.blocks:
             block.forget()
 
-    def paint_frame(self, painter: QPainter, look: RenderStyle) -> None:
+    def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
         """The bubble."""
-        px = look.px
+        px = style.px
         box = QRect(self.left - self._pad, self.above - self._over, self.width - self.left + self._pad, 0)
         box.setBottom(self.height - self.below + self._over)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(look.color("user_bubble"))
+        painter.setBrush(style.color("user_bubble"))
         painter.drawRoundedRect(box, px(14), px(14))
 
     def extracts(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> Iterator[CopyExtract]:

@@ -49,16 +49,16 @@ class SelectionTracker:
         )
         self._selection.set(*moved)
 
-    def _moved_position(self, place: TextPosition, after: list[str]) -> TextPosition:
-        at = place.block - self._first
+    def _moved_position(self, position: TextPosition, after: list[str]) -> TextPosition:
+        at = position.block - self._first
         if at < 0:
-            return place
+            return position
         if self._before[: at + 1] == after[: at + 1]:
-            return place
+            return position
         if not after:
             return TextPosition(self._index, max(0, self._first - 1), 0)
         before = self._before[at] if at < len(self._before) else ""
-        offset = sum(len(text) + 1 for text in self._before[:at]) + len(slice_utf16(before, 0, place.offset))
+        offset = sum(len(text) + 1 for text in self._before[:at]) + len(slice_utf16(before, 0, position.offset))
         return self._position_of(_moved_offset(offset, "\n".join(self._before), "\n".join(after)), after)
 
     def _position_of(self, offset: int, texts: list[str]) -> TextPosition:
@@ -69,14 +69,14 @@ class SelectionTracker:
         return TextPosition(self._index, self._first + len(texts) - 1, utf16_length(texts[-1]))
 
 
-def _exact_position(place: TextPosition, row: Row) -> TextPosition:
+def _exact_position(position: TextPosition, row: Row) -> TextPosition:
     """The end of a block as the number it is now: what comes behind it was not selected."""
-    if place.block >= len(row.blocks):
-        place = TextPosition(place.row, len(row.blocks) - 1, LAST_OFFSET)
+    if position.block >= len(row.blocks):
+        position = TextPosition(position.row, len(row.blocks) - 1, LAST_OFFSET)
     return (
-        TextPosition(place.row, place.block, utf16_length(row.blocks[place.block].plain()))
-        if place.offset >= LAST_OFFSET
-        else place
+        TextPosition(position.row, position.block, utf16_length(row.blocks[position.block].plain()))
+        if position.offset >= LAST_OFFSET
+        else position
     )
 
 

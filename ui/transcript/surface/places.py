@@ -27,50 +27,50 @@ def text_boxes(row: Row, selection: RowSelection) -> Iterator[QRectF]:
                 yield box.translated(where.topLeft())
 
 
-def text_box(screen: RowViewport, index: int, selection: RowSelection) -> QRectF | None:
+def text_box(viewport: RowViewport, index: int, selection: RowSelection) -> QRectF | None:
     """The first box of a part of a row, in the viewport; the row's upper edge where the block is not there."""
-    rows = screen.rows
+    rows = viewport.rows
     row = rows.row(index)
     block = selection[0][0]
     if block < len(row.blocks) and not row.blocks[block].is_laid_out:
         row.settle_block(block)
     box = next(text_boxes(row, selection), QRectF(0, 0, row.width, rows.render_context.style.line))
-    corner = screen.row_box(index).topLeft()
+    corner = viewport.row_box(index).topLeft()
     return box.translated(corner)
 
 
 def scroll_to_text(
-    screen: RowViewport, scroller: Scroller, index: int, selection: RowSelection, *, calmly: bool = False
+    viewport: RowViewport, scroller: Scroller, index: int, selection: RowSelection, *, calmly: bool = False
 ) -> None:
     """Scroll until a part of a row is seen: a third below the upper edge, or `calmly` just inside the nearer edge."""
     for _ in range(_MAX_ROUNDS):
-        _scroll_horizontally_to(screen, index, selection)
-        box = text_box(screen, index, selection)
+        _scroll_horizontally_to(viewport, index, selection)
+        box = text_box(viewport, index, selection)
         scroller.row_arrived(index)
-        box = text_box(screen, index, selection)
+        box = text_box(viewport, index, selection)
         if box is None:
             return
-        line, view = screen.rows.render_context.style.line, screen.rows.view
+        line, view = viewport.rows.render_context.style.line, viewport.rows.view
         edge = min(line, view // 4) if calmly else min(2 * line, view // 4)
         if edge <= box.top() and box.bottom() <= view - edge:
             return
         wanted = view / 3
         if calmly:
             wanted = edge if box.top() < edge else max(edge, view - edge - box.height())
-        before = screen.rows.top
+        before = viewport.rows.top
         scroller.scroll_by(round(box.top() - wanted))
-        if screen.rows.top == before:
+        if viewport.rows.top == before:
             return
 
 
-def _scroll_horizontally_to(screen: RowViewport, index: int, selection: RowSelection) -> None:
+def _scroll_horizontally_to(viewport: RowViewport, index: int, selection: RowSelection) -> None:
     """Inside of a block that is wider than its column."""
-    row, block = screen.rows.row(index), selection[0][0]
+    row, block = viewport.rows.row(index), selection[0][0]
     if block >= len(row.blocks) or not row.blocks[block].is_laid_out:
         return
     span, width = selected_range(selection, block), row.block_box(block).width()
     box = next(iter(row.blocks[block].boxes(*span)), None) if span else None
-    pad = screen.rows.render_context.style.px(28)
+    pad = viewport.rows.render_context.style.px(28)
     if box is None:
         return
     if box.right() > width - pad:
@@ -80,25 +80,27 @@ def _scroll_horizontally_to(screen: RowViewport, index: int, selection: RowSelec
     else:
         return
     if moved:
-        screen.repaint_row(index)
+        viewport.repaint_row(index)
 
 
-def paint_link_focus(painter: QPainter, screen: RowViewport) -> None:
+def paint_link_focus(painter: QPainter, viewport: RowViewport) -> None:
     """The ring around a link that has the keyboard; buttons draw their own."""
-    index, key = screen.focused
-    row = screen.rows.existing_row(index) if key else None
-    place = link_selection(row, key) if row else None
-    if row and place:
-        corner = screen.row_box(index).topLeft()
-        for box in text_boxes(row, place):
+    index, key = viewport.focused
+    row = viewport.rows.existing_row(index) if key else None
+    position = link_selection(row, key) if row else None
+    if row and position:
+        corner = viewport.row_box(index).topLeft()
+        for box in text_boxes(row, position):
             paint_focus_ring(
-                painter, screen.rows.render_context.style, box.translated(corner).toAlignedRect().adjusted(-4, -2, 4, 2)
+                painter,
+                viewport.rows.render_context.style,
+                box.translated(corner).toAlignedRect().adjusted(-4, -2, 4, 2),
             )
 
 
-def current_row(screen: RowViewport) -> int:
+def current_row(viewport: RowViewport) -> int:
     """The row that has the keyboard, or the last one that is seen; -1 where there is none."""
-    rows = screen.rows
-    if 0 <= screen.focused[0] < len(rows):
-        return screen.focused[0]
-    return min(rows.row_at(rows.top + screen.viewport.height() - 1), len(rows) - 1)
+    rows = viewport.rows
+    if 0 <= viewport.focused[0] < len(rows):
+        return viewport.focused[0]
+    return min(rows.row_at(rows.top + viewport.viewport.height() - 1), len(rows) - 1)

@@ -30,7 +30,7 @@ def _prefetch_row(rows: RowList, until: float) -> bool:
             return True
         y = rows.row_top(index)
         if row.layout_ahead(above - y, below - y, until):
-            rows.measured(index)
+            rows.remeasure_row(index)
             return True
     return False
 
@@ -49,7 +49,7 @@ def _is_view_laid_out(rows: RowList, until: float) -> bool:
         has_laid, top = False, rows.top
         for index, row, y in list(rows.between(top, top + rows.view)):
             has_laid |= row.layout_ahead(top - y, top + rows.view - y, until)
-            rows.measured(index)
+            rows.remeasure_row(index)
             if has_laid and perf_counter() > until:
                 return False
     return True

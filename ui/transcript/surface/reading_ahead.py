@@ -28,9 +28,9 @@ class Prefetcher(QObject):
     moved = Signal()
     """Heights above or below the screen are others now."""
 
-    def __init__(self, screen: RowViewport, parent: QObject) -> None:
+    def __init__(self, viewport: RowViewport, parent: QObject) -> None:
         super().__init__(parent)
-        self._screen = screen
+        self._viewport = viewport
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._on_timer)
         self._is_prefetched = True
@@ -38,7 +38,7 @@ class Prefetcher(QObject):
 
     def start(self) -> None:
         """Look whether there is something to do."""
-        if not self._timer.isActive() and (not self._is_prefetched or self._screen.rows.has_lazy_sections()):
+        if not self._timer.isActive() and (not self._is_prefetched or self._viewport.rows.has_lazy_sections()):
             self._timer.start(0)
 
     def prefetch(self) -> None:
@@ -65,7 +65,7 @@ class Prefetcher(QObject):
             self._continue()
 
     def _continue(self) -> None:
-        rows = self._screen.rows
+        rows = self._viewport.rows
         # What is pressed stays what it is until it is let go.
         is_held = QGuiApplication.mouseButtons() != Qt.MouseButton.NoButton
         until = perf_counter() + _READ_SECONDS
@@ -73,7 +73,7 @@ class Prefetcher(QObject):
         if rows.has_lazy_sections_in_view():
             rows.read_in_view(until)
             layout_in_view(rows, until + _LAYOUT_SECONDS)
-            self._screen.viewport.update()
+            self._viewport.viewport.update()
             self.moved.emit()
         elif is_held:
             return

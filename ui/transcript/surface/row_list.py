@@ -20,8 +20,8 @@ _MAX_STEPS = 8
 class RowList(RowStore):
     """`top` is the y of the screen's upper edge, `view` the screen's height, all in pixels."""
 
-    def __init__(self, transcript: Transcript, stage: RenderContext, width: int, view: int) -> None:
-        super().__init__(transcript, stage, width, view)
+    def __init__(self, transcript: Transcript, render_context: RenderContext, width: int, view: int) -> None:
+        super().__init__(transcript, render_context, width, view)
         self.following = True
         self._anchor = ScrollAnchor(0, 0, 0)
         self.is_view_laid_out = True
@@ -96,7 +96,7 @@ class RowList(RowStore):
             if not self.settle_between(max(0, top - pixels), top - self._anchor.offset):
                 break
 
-    def hold(self) -> None:
+    def stop_following(self) -> None:
         """Stop following and stay exactly here."""
         self._set_anchor(self.top)
         self.following = False

@@ -22,14 +22,14 @@ _MARGIN_SCREENS = 2
 class RowStore:
     """Rows are made when they are first asked for and given up when they are far away; all heights are pixels."""
 
-    def __init__(self, transcript: Transcript, stage: RenderContext, width: int, view: int) -> None:
+    def __init__(self, transcript: Transcript, render_context: RenderContext, width: int, view: int) -> None:
         self.transcript = transcript
-        self.render_context = stage
+        self.render_context = render_context
         self.width, self.view = width, view
         self._heights = Heights(len(transcript), ESTIMATED_ROW_HEIGHT)
         self._rows: OrderedDict[int, Row] = OrderedDict()
         self._tidied_at = 0
-        _cancel_renders(stage)
+        _cancel_renders(render_context)
         self.on_replaced: list[Callable[[int, BlockReplacement], None]] = []
         """Those who hear in which row blocks took the place of one that was not read."""
 
@@ -64,11 +64,11 @@ class RowStore:
             self._rows[index].forget_outside(0, 0)
         self._rows = OrderedDict((at - count if at >= first else at, row) for at, row in kept.items())
 
-    def restyle(self, stage: RenderContext) -> None:
+    def restyle(self, render_context: RenderContext) -> None:
         """Another theme or zoom: rows are made anew when they are seen."""
-        self.render_context = stage
+        self.render_context = render_context
         self._rows.clear()
-        _cancel_renders(stage)
+        _cancel_renders(render_context)
 
     def set_width(self, width: int) -> None:
         """Another width: what was exact is a guess again."""
@@ -99,8 +99,8 @@ class RowStore:
         index = next((at for at, each in self._rows.items() if each is row), None)
         if index is not None:
             self._heights[index] = row.height
-            for tell in self.on_replaced:
-                tell(index, replacement)
+            for notify in self.on_replaced:
+                notify(index, replacement)
 
     def between(self, top: int, bottom: int) -> Iterator[tuple[int, Row, int]]:
         """Index, row and y of the rows that reach into a span."""
@@ -146,7 +146,7 @@ class RowStore:
         self._heights[index] = row.height
         return y
 
-    def measured(self, index: int) -> None:
+    def remeasure_row(self, index: int) -> None:
         """A row changed by itself."""
         self._heights[index] = self.row(index).height
 
@@ -169,7 +169,7 @@ class RowStore:
                 row.forget_outside(top - far - y, top + self.view + far - y)
 
 
-def _cancel_renders(stage: RenderContext) -> None:
+def _cancel_renders(render_context: RenderContext) -> None:
     """No row that was shown until now waits for anything."""
-    if stage.formulas:
-        stage.formulas.cancel_all()
+    if render_context.formulas:
+        render_context.formulas.cancel_all()

@@ -48,9 +48,11 @@ class RowViewport:
         rows.on_replaced.append(self._blocks_replaced)
 
     def _blocks_replaced(self, row: int, replacement: BlockReplacement) -> None:
-        def moved(place: TextPosition) -> TextPosition:
-            is_in_row = place.row == row and place.block < LAST_OFFSET
-            return TextPosition(row, *replacement.map_position(place.block, place.offset)) if is_in_row else place
+        def moved(position: TextPosition) -> TextPosition:
+            is_in_row = position.row == row and position.block < LAST_OFFSET
+            return (
+                TextPosition(row, *replacement.map_position(position.block, position.offset)) if is_in_row else position
+            )
 
         if not self.selection.is_empty:
             self.selection.set(moved(self.selection.start), moved(self.selection.end))
@@ -58,8 +60,8 @@ class RowViewport:
             (index, replacement.map_key(key)) if index == row else (index, key)
             for index, key in (self.hovered, self.focused)
         )
-        for tell in self.on_replaced:
-            tell(row, replacement)
+        for notify in self.on_replaced:
+            notify(row, replacement)
 
     @property
     def column(self) -> int:
@@ -172,7 +174,7 @@ class RowViewport:
         self.selection.set(start, end)
         new = self.selection.ordered
         places = new if was_empty else (*old, *new)
-        self.repaint_rows(min(place.row for place in places), max(place.row for place in places))
+        self.repaint_rows(min(position.row for position in places), max(position.row for position in places))
 
     def cursor_for(self, point: QPoint) -> Qt.CursorShape:
         """What the pointer looks like there."""

@@ -19,14 +19,14 @@ class Scroller(QObject):
     following_changed = Signal(bool)
     new_count_changed = Signal(int)
 
-    def __init__(self, screen: RowViewport, bar: QScrollBar, parent: QObject) -> None:
+    def __init__(self, viewport: RowViewport, bar: QScrollBar, parent: QObject) -> None:
         super().__init__(parent)
-        self._screen = screen
+        self._viewport = viewport
         self._bar = bar
         self._is_syncing = False
         self._new = 0
         self._was_following = True
-        self._prefetcher = Prefetcher(screen, self)
+        self._prefetcher = Prefetcher(viewport, self)
         self._prefetcher.moved.connect(self._sync_bar)
 
     def stop(self) -> None:
@@ -35,11 +35,11 @@ class Scroller(QObject):
 
     @property
     def _rows(self) -> RowList:
-        return self._screen.rows
+        return self._viewport.rows
 
     @property
     def _widget(self) -> QWidget:
-        return self._screen.viewport
+        return self._viewport.viewport
 
     def show_rows(self) -> None:
         """Other rows, another size or another look: settle and paint all."""
@@ -62,8 +62,8 @@ class Scroller(QObject):
         rows = self._rows
         top = rows.top
         if rows.following:
-            rows.hold()
-        rows.measured(index)
+            rows.stop_following()
+        rows.remeasure_row(index)
         self._repaint_below((index, 0), top)
         self._on_arrived_at_end()
 
@@ -72,15 +72,17 @@ class Scroller(QObject):
         rows = self._rows
         if rows.existing_row(index):
             top = rows.top
-            rows.measured(index)
+            rows.remeasure_row(index)
             self._repaint_below((index, 0), top)
             self._on_arrived_at_end()
 
     def _apply_change(self, change: Change) -> tuple[int, int] | None:
         """Answers the row, and the y in it, from which the picture differs."""
-        rows, screen, selection = self._rows, self._screen, self._screen.selection
+        rows, viewport, selection = self._rows, self._viewport, self._viewport.selection
         if not isinstance(change, Updated):
-            screen.hovered, screen.focused = (control_after(each, change) for each in (screen.hovered, screen.focused))
+            viewport.hovered, viewport.focused = (
+                control_after(each, change) for each in (viewport.hovered, viewport.focused)
+            )
         match change:
             case Added(index):
                 rows.insert(index)

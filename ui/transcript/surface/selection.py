@@ -122,10 +122,10 @@ def _extracts_in_row(selection: Selection, row: Row, index: int) -> Iterator[Cop
 def _extracts_by_row(
     items: list[Item], first: int, ends: dict[int, Iterator[CopyExtract]], rows: RowList, *, with_names: bool = False
 ) -> Iterator[CopyStep]:
-    stage = rows.render_context
+    render_context = rows.render_context
     for number, item in enumerate(items):
         known = rows.existing_row(first + number)
-        row = known if known and known.item is item else make_row(item, stage, 0)
+        row = known if known and known.item is item else make_row(item, render_context, 0)
         if row.is_copied or len(items) == 1:
             if with_names:
                 yield row.label

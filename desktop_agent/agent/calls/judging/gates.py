@@ -70,7 +70,7 @@ class ToolGate:
         return verdict
 
     async def _policy_verdict(self, call: ToolExecution) -> Verdict:
-        around, arguments = self._scope.context, call.input
+        context, arguments = self._scope.context, call.input
         # A copy: to check arguments is the tool's own code, which may change what it is given.
         copy = await copy_call(call.effective_use)
 
@@ -78,7 +78,7 @@ class ToolGate:
             return refused
 
         async def verdict() -> Verdict:
-            return await around.permission_policy.verdict(copy, call.tool, around.tools.names, digest=call.digest)
+            return await context.permission_policy.verdict(copy, call.tool, context.tools.names, digest=call.digest)
 
         waits = call.tool is not None and call.tool.subjects is not None
         fence = self._scope.supervisor

@@ -70,11 +70,11 @@ async def build_preview(call: ToolExecution, tool: AnyTool, fence: TaskSuperviso
 
 
 async def propose_rules(
-    call: ToolExecution, tool: AnyTool, fence: TaskSupervisor, standing: PermissionPolicy
+    call: ToolExecution, tool: AnyTool, fence: TaskSupervisor, permission_policy: PermissionPolicy
 ) -> tuple[Rule, ...]:
     """Rules that the person may make of this call; none where they cannot be told."""
     copy = await copy_call(call.effective_use)
-    rules = await fence.run(lambda: standing.proposals(copy, tool, digest=call.digest), TOOL_QUERY_TIMEOUT)
+    rules = await fence.run(lambda: permission_policy.proposals(copy, tool, digest=call.digest), TOOL_QUERY_TIMEOUT)
     if not isinstance(rules, Fault):
         return rules
     _log.warning("no rules can be proposed for a call of tool %s: %s", tool.name, rules.trace)

@@ -148,10 +148,10 @@ class ToolRunner:
         if isinstance(source, Fault):
             _log.error("tool %s cannot say where its result comes from: %s", tool.name, source.trace)
             source = UntrustedSource("web", tool.name)
-        standing = self._scope.context.permission_policy
+        permission_policy = self._scope.context.permission_policy
         if source is not None and call.permit is not None and call.permit.trusts:
-            standing.trust_source(source)
-        elif source is not None and standing.mark_untrusted(source):
+            permission_policy.trust_source(source)
+        elif source is not None and permission_policy.mark_untrusted(source):
             self._scope.emit(OutsideContentArrived(call.use.id, source.kind, source.name))
 
     async def _run_tool(self, call: ToolExecution, tool: AnyTool) -> _ToolOutput | None:

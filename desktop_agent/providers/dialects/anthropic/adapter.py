@@ -174,7 +174,7 @@ class Anthropic:
     async def _open(self, request: ModelRequest) -> OpenedStream:
         answer, body, more = await self._ask(request)
         is_anothers = servers.may_repeat(self._root)
-        builder = PartBuilder(PROVIDER, tags=ThinkTags() if is_anothers else None, repeats=is_anothers)
+        builder = PartBuilder(PROVIDER, tags=ThinkTags() if is_anothers else None, may_repeat=is_anothers)
         reader = FrameReader(builder, answer.headers, partial(redact_key, secret=self._secret), body.names)
         origin = Origin(provider=PROVIDER, account=self._account(request.model), prefix=body.prefix)
         price = self.model_info(request.model).price

@@ -214,7 +214,7 @@ class _BlockReader:
 class FrameReader:
     """Reads the frames of one answer into a PartBuilder. See `answering.FrameReader`.
 
-    `without_key` takes the key out of an error that a server wrote; `names` are the tools' own names by those of the
+    `redact_key` takes the key out of an error that a server wrote; `names` are the tools' own names by those of the
     wire, where they differ.
     """
 
@@ -222,7 +222,7 @@ class FrameReader:
         self,
         builder: PartBuilder,
         headers: Mapping[str, str],
-        without_key: Callable[[Any], Any] = lambda data: data,
+        redact_key: Callable[[Any], Any] = lambda data: data,
         names: Mapping[str, str] | None = None,
     ) -> None:
         self.done = False
@@ -231,7 +231,7 @@ class FrameReader:
         self.end_mark = "message_stop"
         self._builder = builder
         self._headers = headers
-        self._without_key = without_key
+        self._redact_key = redact_key
         self._usage = UsageCounter()
         self._blocks = _BlockReader(builder, names or {})
         self._reason: str | None = None
@@ -311,7 +311,7 @@ class FrameReader:
     def _fail(self, data: Any) -> None:
         if self.failure is None:
             self._blocks.end_empty_calls()
-            self.failure = failures.error_from_stream(self._without_key(data), self._headers)
+            self.failure = failures.error_from_stream(self._redact_key(data), self._headers)
 
     def _read_start(self, message: dict[str, Any]) -> None:
         self._builder.set_response_id(message.get("id"))

@@ -156,7 +156,7 @@ class Gemini:
         body = self._body(request)
         answer = await self._ask_with_cache(request, body)
         is_anothers = servers.may_repeat(self._root)
-        builder = PartBuilder(PROVIDER, tags=ThinkTags() if is_anothers else None, repeats=is_anothers)
+        builder = PartBuilder(PROVIDER, tags=ThinkTags() if is_anothers else None, may_repeat=is_anothers)
         reader = FrameReader(builder, answer.headers, partial(redact_key, secret=self._secret))
         origin = Origin(provider=PROVIDER, account=self._account(request.model))
         price = self.model_info(request.model).price

@@ -59,11 +59,11 @@ class FrameReader:
     """Reads the frames of one answer into a PartBuilder.
 
     `finish` is the last finishReason, `failure` an error in the stream; nothing after it counts. `recognised` is
-    whether anything looked like this dialect. `without_key` takes the key out of an error that a server wrote.
+    whether anything looked like this dialect. `redact_key` takes the key out of an error that a server wrote.
     """
 
     def __init__(
-        self, builder: PartBuilder, headers: Mapping[str, str], without_key: Callable[[Any], Any] = lambda data: data
+        self, builder: PartBuilder, headers: Mapping[str, str], redact_key: Callable[[Any], Any] = lambda data: data
     ) -> None:
         self.done = False
         self.end_mark = "finishReason"
@@ -74,7 +74,7 @@ class FrameReader:
         self._parts = PartReader(builder)
         self._grounding = Grounding(PROVIDER)
         self._headers = headers
-        self._without_key = without_key
+        self._redact_key = redact_key
         self._blocked: dict[str, Any] = {}
         self._message: str | None = None
         self._token: str | None = None
@@ -135,7 +135,7 @@ class FrameReader:
         if self.finish is None:
             told = self._blocked.get("blockReasonMessage")
             details: dict[str, Any] = (
-                {"blockReasonMessage": self._without_key(repair_text(told))} if isinstance(told, str) and told else {}
+                {"blockReasonMessage": self._redact_key(repair_text(told))} if isinstance(told, str) and told else {}
             )
             return StopReason.CONTENT_FILTER, f"blockReason:{self._blocked['blockReason']}", details
         reason = _REASONS.get(self.finish) or stop_reason_for(self.finish)
@@ -202,11 +202,11 @@ class FrameReader:
             self.failure = self.failure or failure_for(self.finish, failures.request_id(self._headers))
         message = candidate.get("finishMessage")
         if isinstance(message, str) and message:
-            self._message = self._without_key(repair_text(message))
+            self._message = self._redact_key(repair_text(message))
 
     def _fail(self, data: Any) -> None:
         self._parts.release()
-        self.failure = failures.error_from_stream(self._without_key(data), self._headers)
+        self.failure = failures.error_from_stream(self._redact_key(data), self._headers)
         self.failure.request_id = self.failure.request_id or self._response_id
 
 

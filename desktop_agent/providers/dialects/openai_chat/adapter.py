@@ -127,7 +127,7 @@ class OpenAIChat:
         answer, body = await self._ask(request, Recipient(quirks, account))
         tags = ThinkTags(opened_by_template=quirks.opened_by_template) if quirks.think_tags else None
         builder = PartBuilder(
-            quirks.thinking_provider, tags=tags, keeps_arguments=True, repeats=servers.may_repeat(self._root)
+            quirks.thinking_provider, tags=tags, keeps_arguments=True, may_repeat=servers.may_repeat(self._root)
         )
         reader = FrameReader(builder, answer.headers, partial(redact_key, secret=self._secret))
         origin = Origin(provider=quirks.thinking_provider, account=account)

@@ -31,18 +31,18 @@ def format_setting(
         return FormatSetting()
     takes = "none" if refused or known.structured_output is False else quirks.structured
     schema = None if wish.json_schema is None else {k: v for k, v in wish.json_schema.items() if k != "$schema"}
-    told = _JSON_ONLY if schema is None else _JSON_BY_SCHEMA.format(schema=dumps(schema).decode())
+    extra_instructions = _JSON_ONLY if schema is None else _JSON_BY_SCHEMA.format(schema=dumps(schema).decode())
     if takes == "none":
         values = {"model": request.model}
         said = Sentence("“{model}” is asked in words to answer in JSON: nothing makes sure that it does.", values)
-        return FormatSetting({}, told, (said,))
+        return FormatSetting({}, extra_instructions, (said,))
     if schema is not None and takes == "object":
         values = {"model": request.model}
         said = Sentence("“{model}” is told the schema in words: only that it is JSON is made sure.", values)
-        return FormatSetting({"response_format": {"type": "json_object"}}, told, (said,))
+        return FormatSetting({"response_format": {"type": "json_object"}}, extra_instructions, (said,))
     if schema is None and takes != "only_schema":
         # OpenAI and others refuse the mode unless the word stands in the messages.
-        return FormatSetting({"response_format": {"type": "json_object"}}, told)
+        return FormatSetting({"response_format": {"type": "json_object"}}, extra_instructions)
     return FormatSetting({"response_format": _schema_format(wish, schema or {"type": "object"}, quirks)})
 
 

@@ -44,11 +44,11 @@ class FrameReader:
 
     `done` is set by `[CHECK_DONE]`, `finish` is the last finish_reason that said anything.
     `failure` is set by an error in the stream; nothing after it counts. `recognised` is whether anything looked like
-    this dialect. `without_key` takes the key out of an error that a server wrote.
+    this dialect. `redact_key` takes the key out of an error that a server wrote.
     """
 
     def __init__(
-        self, builder: PartBuilder, headers: Mapping[str, str], without_key: Callable[[Any], Any] = lambda data: data
+        self, builder: PartBuilder, headers: Mapping[str, str], redact_key: Callable[[Any], Any] = lambda data: data
     ) -> None:
         self.done = False
         self.end_mark = "finish_reason and [DONE]"
@@ -59,7 +59,7 @@ class FrameReader:
         self._builder = builder
         self._show = builder.main.text
         self._headers = headers
-        self._without_key = without_key
+        self._redact_key = redact_key
         self._refused = False
         self._lists = 0
         self._is_over = False
@@ -129,7 +129,7 @@ class FrameReader:
 
     def _fail(self, data: Any) -> None:
         if self.failure is None and not self.done:
-            self.failure = failures.error_from_stream(self._without_key(data), self._headers)
+            self.failure = failures.error_from_stream(self._redact_key(data), self._headers)
 
     def _read_usage(self, usage: Any) -> None:
         if usage and is_object(usage):

@@ -41,10 +41,12 @@ class Recipient:
 
 
 def encode_messages(
-    request: ModelRequest, recipient: Recipient, *, developer: bool = False, told: str = ""
+    request: ModelRequest, recipient: Recipient, *, developer: bool = False, extra_instructions: str = ""
 ) -> list[dict[str, Any]]:
-    """The `messages` array; `told` is added to the instructions. Raises WrongUse, ImagesNotSupported, ImageRefused."""
-    written = _HistoryEncoder(request, recipient).encode("developer" if developer else "system", told)
+    """The `messages` array; `extra_instructions` is added to the instructions. Raises WrongUse, ImagesNotSupported,
+    ImageRefused.
+    """
+    written = _HistoryEncoder(request, recipient).encode("developer" if developer else "system", extra_instructions)
     if recipient.quirks.alternates:
         written = _merge_turns(written)
     if written and written[-1]["role"] == "assistant":
@@ -61,11 +63,11 @@ class _HistoryEncoder:
         self._quirks = recipient.quirks
         self._out: list[dict[str, Any]] = []
 
-    def encode(self, system_role: str, told: str) -> list[dict[str, Any]]:
+    def encode(self, system_role: str, extra_instructions: str) -> list[dict[str, Any]]:
         messages = self._request.messages
         instructions = [self._request.config.system_prompt or ""]
         instructions += [message.text for message in messages if message.role is Role.SYSTEM]
-        instructions.append(told)
+        instructions.append(extra_instructions)
         joined = "\n\n".join(filter(None, instructions))
         if joined:
             self._out.append({"role": system_role, "content": joined})

@@ -13,12 +13,12 @@ from desktop_agent.vocabulary.requests import ModelRequest
 _LONG_LIFETIME = {"mode": "explicit", "ttl": "12h"}
 
 
-def caching_fields(request: ModelRequest, quirks: ServerQuirks, said: list[Sentence]) -> dict[str, Any]:
+def caching_fields(request: ModelRequest, quirks: ServerQuirks, adjustments: list[Sentence]) -> dict[str, Any]:
     """Fields of the body. A key leads one conversation to the same cache."""
     caching = request.config.caching
     if caching.enabled and caching.lifetime == "long" and not _takes_options(request, quirks):
         values = {"model": request.model}
-        said.append(Sentence("How long prompts of “{model}” are kept cannot be chosen.", values))
+        adjustments.append(Sentence("How long prompts of “{model}” are kept cannot be chosen.", values))
     if not quirks.cache_key:
         return {}
     if not caching.enabled:

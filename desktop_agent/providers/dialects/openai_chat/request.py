@@ -101,7 +101,7 @@ def _messages(
     request: ModelRequest, recipient: Recipient, switch: ReasoningSetting, form: FormatSetting
 ) -> list[dict[str, Any]]:
     developer = recipient.quirks.family == "openai" and switch.is_reasoning_model
-    written = encode_messages(request, recipient, developer=developer, told=form.extra_instructions)
+    written = encode_messages(request, recipient, developer=developer, extra_instructions=form.extra_instructions)
     return with_cache_breakpoints(written, request, recipient.quirks)
 
 

@@ -148,7 +148,7 @@ class OpenAIResponses:
     async def _open(self, request: ModelRequest) -> OpenedStream:
         answer, body, adjustments = await self._ask(request)
         tags = ThinkTags(opened_by_template=self._quirks.opened_by_template) if self._quirks.think_tags else None
-        builder = PartBuilder(PROVIDER, tags=tags, keeps_arguments=True, repeats=servers.may_repeat(self._root))
+        builder = PartBuilder(PROVIDER, tags=tags, keeps_arguments=True, may_repeat=servers.may_repeat(self._root))
         reader = FrameReader(builder, answer.headers, partial(redact_key, secret=self._secret))
         origin = Origin(provider=PROVIDER, account=self._account(request), prefix=body.prefix)
         price = self.model_info(request.model).price

@@ -54,11 +54,11 @@ _REPORTED_FIELDS = ("input_transformations", "prompt_cache_diagnostics")
 class FrameReader:
     """Reads the frames of one answer into a PartBuilder; see answering.FrameReader.
 
-    `without_key` takes the key out of an error that a server wrote.
+    `redact_key` takes the key out of an error that a server wrote.
     """
 
     def __init__(
-        self, builder: PartBuilder, headers: Mapping[str, str], without_key: Callable[[Any], Any] = lambda data: data
+        self, builder: PartBuilder, headers: Mapping[str, str], redact_key: Callable[[Any], Any] = lambda data: data
     ) -> None:
         self.done = False
         self.failure: ProviderError | None = None
@@ -66,7 +66,7 @@ class FrameReader:
         self.end_mark = "response.completed"
         self._builder = builder
         self._headers = headers
-        self._without_key = without_key
+        self._redact_key = redact_key
         self._slots = Slots(builder)
         self._is_over = False
         self._is_marked = False
@@ -117,7 +117,7 @@ class FrameReader:
             self._finish_items([], was_cut=False)
         reason, raw = self._reason()
         told = {name: self._ending[name] for name in _REPORTED_FIELDS if self._ending.get(name)}
-        self._builder.end(reason, raw, repair_json(self._without_key(told)) if told else None)
+        self._builder.end(reason, raw, repair_json(self._redact_key(told)) if told else None)
         return True
 
     def _read(self, name: str, data: Any) -> None:
@@ -222,7 +222,7 @@ class FrameReader:
         if self.failure is not None:
             return
         if data or not otherwise:
-            self.failure = failures.error_from_stream(self._without_key(data), self._headers)
+            self.failure = failures.error_from_stream(self._redact_key(data), self._headers)
         else:
             self.failure = ServerFailed(otherwise, request_id=failures.request_id(self._headers))
 

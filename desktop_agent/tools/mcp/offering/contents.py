@@ -28,44 +28,45 @@ _MAX_ARGUMENTS = 50
 _MAX_COMPLETIONS = 100
 
 
-async def load_catalog(live: McpClient) -> McpServerCatalog:
+async def load_catalog(client: McpClient) -> McpServerCatalog:
     """All that it offers beside tools. Raises ToolFailed."""
-    resources = await live.resources()
-    templates = await live.resource_templates()
-    prompts = await live.prompts()
+    resources = await client.resources()
+    templates = await client.resource_templates()
+    prompts = await client.prompts()
     return McpServerCatalog(
-        server_id=live.server.id,
-        title=live.server.title,
+        server_id=client.server.id,
+        title=client.server.title,
         resources=tuple(_resource(each) for each in resources if len(str(each.uri)) <= MAX_URI_LENGTH),
         templates=tuple(_template(each) for each in templates if len(each.uri_template) <= MAX_URI_LENGTH),
         prompts=tuple(_prompt(each) for each in prompts if len(each.name) <= MAX_URI_LENGTH),
     )
 
 
-async def resource_blocks(result: "ReadResourceResult", hidden: Redact = str) -> tuple[Text | Image, ...]:
+async def resource_blocks(result: "ReadResourceResult", redact: Redact = str) -> tuple[Text | Image, ...]:
     """Text and pictures; of what is neither, a word about it."""
     found = result.contents
-    return await _to_blocks([("resource", each) for each in found], hidden)
+    return await _to_blocks([("resource", each) for each in found], redact)
 
 
-async def prompt_blocks(result: "GetPromptResult", hidden: Redact = str) -> tuple[Text | Image, ...]:
+async def prompt_blocks(result: "GetPromptResult", redact: Redact = str) -> tuple[Text | Image, ...]:
     """Those of all its messages, in order."""
-    return await _to_blocks([("block", each.content) for each in result.messages], hidden)
+    return await _to_blocks([("block", each.content) for each in result.messages], redact)
 
 
 async def complete_argument(
-    live: McpClient, of: str, argument: str, value: str, others: Mapping[str, str]
+    client: McpClient, of: str, argument: str, value: str, others: Mapping[str, str]
 ) -> tuple[str, ...]:
     """What the server would fill in for an argument of a prompt, or of a template. Raises ToolFailed."""
-    found = await live.complete(of, argument, value, others)
+    found = await client.complete(of, argument, value, others)
     return tuple(visible_text(each, _MAX_TEXT_LENGTH) for each in found[:_MAX_COMPLETIONS])
 
 
-async def _to_blocks(blocks: "list[tuple[str, Any]]", hidden: Redact) -> tuple[Text | Image, ...]:
+async def _to_blocks(blocks: "list[tuple[str, Any]]", redact: Redact) -> tuple[Text | Image, ...]:
     def take() -> tuple[Text | Image, ...]:
-        taking = ContentConverter(hidden)
+        converter = ContentConverter(redact)
         parts = [
-            taking.resource(block) if kind == "resource" else taking.part(block) for kind, block in blocks[:MAX_PARTS]
+            converter.resource(block) if kind == "resource" else converter.part(block)
+            for kind, block in blocks[:MAX_PARTS]
         ]
         rest = len(blocks) - MAX_PARTS
         return (*parts, Text(text=f"[left out: {rest:,} more parts]")) if rest > 0 else tuple(parts)

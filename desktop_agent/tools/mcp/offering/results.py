@@ -31,33 +31,33 @@ Redact = Callable[[str], str]
 """Takes out what a server was given and must not repeat."""
 
 
-async def convert_call_result(result: "CallToolResult", hidden: Redact = str) -> tuple[ResultPart, ...]:
-    """Text, pictures and structured content, each text as `hidden` leaves it.
+async def convert_call_result(result: "CallToolResult", redact: Redact = str) -> tuple[ResultPart, ...]:
+    """Text, pictures and structured content, each text as `redact` leaves it.
 
     Raises ToolFailed where the server says that the call failed.
     """
     if result.is_error:
-        raise _call_failure(result, hidden)
+        raise _call_failure(result, redact)
     said = [block.model_dump() for block in result.content[:MAX_PARTS]]
-    return await run_by_size(lambda: _parts(result, hidden), said, result.structured_content)
+    return await run_by_size(lambda: _parts(result, redact), said, result.structured_content)
 
 
-def _call_failure(result: "CallToolResult", hidden: Redact) -> ToolFailed:
+def _call_failure(result: "CallToolResult", redact: Redact) -> ToolFailed:
     words = "\n".join(text for block in result.content[:100] if (text := getattr(block, "text", "")))
     # Cut after that: half a secret would be found no more.
-    shown = hidden(replace_surrogates(words)[: 10 * MAX_ERROR_LENGTH])[:MAX_ERROR_LENGTH]
+    shown = redact(replace_surrogates(words)[: 10 * MAX_ERROR_LENGTH])[:MAX_ERROR_LENGTH]
     what = Sentence("The tool failed: {words}", {"words": shown}) if shown else Sentence("The tool failed.")
     return ToolFailed(what, "Correct the call, or do without it.")
 
 
-def _parts(result: "CallToolResult", hidden: Redact) -> tuple[ResultPart, ...]:
-    taking = ContentConverter(hidden)
+def _parts(result: "CallToolResult", redact: Redact) -> tuple[ResultPart, ...]:
+    converter = ContentConverter(redact)
     blocks, rest = limit_parts(result.content)
-    parts: list[ResultPart] = [taking.part(block) for block in blocks]
+    parts: list[ResultPart] = [converter.part(block) for block in blocks]
     structured = result.structured_content
     if structured is not None and not _is_wrapped(structured, parts):
         said = len(parts) == 1 and isinstance(parts[0], Text) and _is_same(parts[0].text, structured)
-        parts = [*([] if said else parts), Json(value=redact_json(clean_json(structured), hidden))]
+        parts = [*([] if said else parts), Json(value=redact_json(clean_json(structured), redact))]
     return (*parts, omitted_parts_note(rest)) if rest else tuple(parts)
 
 
@@ -78,16 +78,16 @@ def _is_wrapped(structured: Any, parts: Sequence[ResultPart]) -> bool:
     return values.keys() == {"result"} and (values["result"] == text or _is_same(text, values["result"]))
 
 
-def redact_json(value: Any, hidden: Redact) -> Any:
-    """JSON with each text and each name as `hidden` leaves it."""
+def redact_json(value: Any, redact: Redact) -> Any:
+    """JSON with each text and each name as `redact` leaves it."""
     match value:
         case str():
-            return hidden(value)
+            return redact(value)
         case dict():
             pairs = cast("dict[str, Any]", value).items()
-            return unique_keys((hidden(name), redact_json(each, hidden)) for name, each in pairs)
+            return unique_keys((redact(name), redact_json(each, redact)) for name, each in pairs)
         case list():
-            return [redact_json(each, hidden) for each in cast("list[Any]", value)]
+            return [redact_json(each, redact) for each in cast("list[Any]", value)]
         case _:
             return value
 
@@ -95,8 +95,8 @@ def redact_json(value: Any, hidden: Redact) -> Any:
 class ContentConverter:
     """Takes blocks until there is enough."""
 
-    def __init__(self, hidden: Redact = str) -> None:
-        self._redact = hidden
+    def __init__(self, redact: Redact = str) -> None:
+        self._redact = redact
         self._text_left = MAX_TEXT
         self._image_data_left = MAX_IMAGE_DATA
 

@@ -72,11 +72,11 @@ class ToolOffer:
         return replace(self, tools=on, listed=listed)
 
 
-async def load_tool_offer(live: McpClient) -> ToolOffer:
+async def load_tool_offer(client: McpClient) -> ToolOffer:
     """Ask a server for its tools. Raises ToolFailed."""
-    listed = await live.tools()
+    listed = await client.tools()
     # In a thread of its own: one that is busy with a schema holds up nobody, not even the end of the program.
-    return await run_in_own_thread(lambda sign: _build_offer(live, listed, SchemaBudget(sign)), grace=0)
+    return await run_in_own_thread(lambda sign: _build_offer(client, listed, SchemaBudget(sign)), grace=0)
 
 
 def describe_changes(title: str, before: dict[str, str], offer: ToolOffer) -> tuple[tuple[Sentence, str], ...]:
@@ -97,21 +97,21 @@ def describe_changes(title: str, before: dict[str, str], offer: ToolOffer) -> tu
     )
 
 
-def _build_offer(live: McpClient, listed: "tuple[TheirTool, ...]", allowance: SchemaBudget) -> ToolOffer:
+def _build_offer(client: McpClient, listed: "tuple[TheirTool, ...]", budget: SchemaBudget) -> ToolOffer:
     """In a thread: checking two hundred schemas takes a while."""
     tools: dict[str, DescribedTool] = {}
-    title = live.server.title
-    hidden = live.log.redact
-    left_out = [_unusable_notice(title, hidden(name), why) for name, why in live.unusable_tools]
+    title = client.server.title
+    redact = client.log.redact
+    left_out = [_unusable_notice(title, redact(name), why) for name, why in client.unusable_tools]
     for at, theirs in enumerate(listed):
-        if not allowance.has_time():
+        if not budget.has_time():
             left_out.append(_unchecked_notice(title, len(listed) - at))
             break
         try:
-            tool = _build_tool(live, theirs, allowance)
+            tool = _build_tool(client, theirs, budget)
             made = DescribedTool(theirs.name, _declared_class(theirs.annotations), tool, tool.schema.json_schema)
         except WrongUse as error:
-            left_out.append(_unusable_notice(title, hidden(theirs.name), error.sentence))
+            left_out.append(_unusable_notice(title, redact(theirs.name), error.sentence))
             continue
         if made.tool.name in tools:
             values = {"tool": theirs.name[:100], "server": title}
@@ -119,7 +119,7 @@ def _build_offer(live: McpClient, listed: "tuple[TheirTool, ...]", allowance: Sc
             continue
         tools[made.tool.name] = made
     digests = tuple((name, each.digest) for name, each in tools.items())
-    return ToolOffer(tuple(tools.values()), digests, tuple(left_out)).with_settings(live.server)
+    return ToolOffer(tuple(tools.values()), digests, tuple(left_out)).with_settings(client.server)
 
 
 def _unusable_notice(title: str, name: str, why: Sentence | str) -> Sentence:
@@ -132,23 +132,23 @@ def _unchecked_notice(title: str, count: int) -> Sentence:
     return Sentence(template, {"server": title, "n": str(count)})
 
 
-def _build_tool(live: McpClient, theirs: "TheirTool", allowance: SchemaBudget) -> Tool[JsonObject]:
+def _build_tool(client: McpClient, theirs: "TheirTool", budget: SchemaBudget) -> Tool[JsonObject]:
     # It takes a tenth of a second, which only those pay who have servers.
     from desktop_agent.tools.schemas import JsonSchema
 
-    server, name = live.server, theirs.name
+    server, name = client.server, theirs.name
     description, schema = theirs.description or theirs.title or name, theirs.input_schema
-    hidden = live.log.redact
-    if hidden(name) != name:
+    redact = client.log.redact
+    if redact(name) != name:
         raise WrongUse("its name holds a secret that was given to the server.")
 
     async def run(arguments: JsonObject, call: RunningCall) -> tuple[ResultPart, ...]:
         call.so_far(f"The server “{server.title}” was told to end it; what it had done by then is not known.")
-        return await convert_call_result(await live.call(name, arguments, call.progress, call.spent), hidden)
+        return await convert_call_result(await client.call(name, arguments, call.progress, call.spent), redact)
 
-    checked = JsonSchema(_visible_schema(schema, hidden), allowance.has_time)
-    told = visible_text(hidden(description))
-    if not allowance.take(len(told) + checked.size):
+    checked = JsonSchema(_visible_schema(schema, redact), budget.has_time)
+    told = visible_text(redact(description))
+    if not budget.take(len(told) + checked.size):
         raise WrongUse(f"the tools of a server may say {MAX_SCHEMA_CHARACTERS:,} characters together.")
     digest = tool_digest(description, schema, _hints(theirs), _connection_identity(server.connection))
     return Tool(
@@ -160,9 +160,9 @@ def _build_tool(live: McpClient, theirs: "TheirTool", allowance: SchemaBudget) -
     )
 
 
-def _visible_schema(schema: JsonObject, hidden: Redact) -> JsonObject:
+def _visible_schema(schema: JsonObject, redact: Redact) -> JsonObject:
     try:
-        return redact_json(visible_schema(schema), hidden)
+        return redact_json(visible_schema(schema), redact)
     except RecursionError:
         raise WrongUse("its schema is nested too deep.") from None
 

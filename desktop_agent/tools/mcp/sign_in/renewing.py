@@ -61,12 +61,12 @@ class OAuthSession:
     A renewal goes on when whoever asked for it is gone: the server may know only the new token by then.
     """
 
-    def __init__(self, url: str, keeping: OAuthRecordStore, under_way: set[asyncio.Task[None]]) -> None:
+    def __init__(self, url: str, store: OAuthRecordStore, under_way: set[asyncio.Task[None]]) -> None:
         self.url = url
         self.record: OAuthRecord | None = None
         self.challenge: AuthChallenge | None = None
         self.unavailable: RenewalUnavailable | None = None
-        self._keeping = keeping
+        self._store = store
         self._stored_record: OAuthRecord | None = None
         self._renewals = under_way
         self._renewal: asyncio.Task[None] | None = None
@@ -77,18 +77,18 @@ class OAuthSession:
     async def load(self) -> None:
         """Read it from the keyring, but where a newer one is known. Raises SecretsUnavailable."""
         before = self.record
-        found = await self._keeping.load(self.url)
+        found = await self._store.load(self.url)
         if self.record is before and not self._is_unsaved and (self._renewal is None or self._renewal.done()):
             self.record = self._stored_record = found
 
-    async def token(self, used: str, place: HttpTarget, log: ServerLog) -> str:
+    async def token(self, used: str, target: HttpTarget, log: ServerLog) -> str:
         """The one to use; another than `used`, if there can be another. Empty: nobody is signed in."""
         record = self.record
         if record is None:
             return ""
         if (record.access_token == used or _is_expiring(record)) and not self._is_ended:
             if self._renewal is None or self._renewal.done():
-                self._renewal = asyncio.create_task(self._renew(record, place, log))
+                self._renewal = asyncio.create_task(self._renew(record, target, log))
                 self._renewals.add(self._renewal)
                 self._renewal.add_done_callback(self._renewals.discard)
             await asyncio.shield(self._renewal)
@@ -102,7 +102,7 @@ class OAuthSession:
         """Keep another sign-in in the place of this one, which is renewed no more. Raises SecretsUnavailable."""
         self._is_ended = True
         try:
-            await self._keeping.set(value)
+            await self._store.set(value)
         except BaseException:
             self._is_ended = False
             raise
@@ -111,13 +111,13 @@ class OAuthSession:
         """It is forgotten: nothing of it is kept from now on."""
         self._is_ended = True
 
-    async def _renew(self, record: OAuthRecord, place: HttpTarget, log: ServerLog) -> None:
+    async def _renew(self, record: OAuthRecord, target: HttpTarget, log: ServerLog) -> None:
         """The same stays where that fails: it may hold still, and the server will say what it wants."""
         if self.unavailable is not None and asyncio.get_running_loop().time() < self._retry_at:
             return
         self.unavailable = None
         # Held for one question, which is bounded, and for the keyring.
-        async with self._keeping.exclusive() as is_alone:
+        async with self._store.exclusive() as is_alone:
             if not is_alone:
                 log.add("another process of this program does not come to the end of its renewal", "error")
                 self._postpone(
@@ -128,11 +128,11 @@ class OAuthSession:
                 record = self.record or record
                 if self.record is None or not _is_expiring(record):
                     return
-            await self._refresh(record, place, log)
+            await self._refresh(record, target, log)
 
-    async def _refresh(self, record: OAuthRecord, place: HttpTarget, log: ServerLog) -> None:
+    async def _refresh(self, record: OAuthRecord, target: HttpTarget, log: ServerLog) -> None:
         try:
-            renewed = await _refresh_tokens(record, place, log)
+            renewed = await _refresh_tokens(record, target, log)
         except (httpx2.TransportError, AuthorizationServerUnavailable, TimeoutError) as error:
             log.add(f"who renews the sign-in cannot be reached ({type(error).__name__})", "error")
             self._postpone("The sign-in to “{host}” could not be renewed: who gives it cannot be reached.")
@@ -149,7 +149,7 @@ class OAuthSession:
     async def _was_replaced(self) -> bool:
         """Whether another process keeps another one by now, or none: that one counts. Unknown is no."""
         try:
-            found = await self._keeping.load(self.url)
+            found = await self._store.load(self.url)
         except SecretsUnavailable:
             return False
         if found == self._stored_record or self._is_ended:
@@ -168,7 +168,7 @@ class OAuthSession:
             return
         self._is_unsaved = True
         try:
-            await self._keeping.save(renewed)
+            await self._store.save(renewed)
         except (SecretsUnavailable, ValueError):
             log.add("the renewed sign-in could not be kept in the keyring; it holds for this run", "warning")
         else:
@@ -180,7 +180,7 @@ def _is_expiring(record: OAuthRecord) -> bool:
     return record.expires_at is not None and record.expires_at - _RENEW_BEFORE < time.time()
 
 
-async def _refresh_tokens(record: OAuthRecord, place: HttpTarget, log: ServerLog) -> OAuthRecord:
+async def _refresh_tokens(record: OAuthRecord, target: HttpTarget, log: ServerLog) -> OAuthRecord:
     """Another one; the same where none was given."""
     try:
         memory = MemoryTokenStorage(
@@ -197,7 +197,7 @@ async def _refresh_tokens(record: OAuthRecord, place: HttpTarget, log: ServerLog
     before = memory.tokens
     request = httpx2.Request("POST", record.url, headers={"mcp-protocol-version": "2025-11-25"})
     async with await make_http_client(
-        replace(place, allows_other_servers=True, headers={}, on_unauthorized=lambda: None), log
+        replace(target, allows_other_servers=True, headers={}, on_unauthorized=lambda: None), log
     ) as client:
         await run_oauth_flow(provider, request, client, None)
     if memory.tokens is before or not is_valid_token(memory.tokens.access_token):

@@ -14,18 +14,18 @@ from desktop_agent.tools.mcp.web.streams import HttpTarget, make_http_client
 _REVOKE_TIMEOUT = 10.0
 
 
-async def revoke_tokens(record: OAuthRecord, place: HttpTarget) -> bool:
+async def revoke_tokens(record: OAuthRecord, target: HttpTarget) -> bool:
     """Whether there is a way to tell it, and it was told. Nothing is raised: tokens end by themselves, too."""
     try:
         async with asyncio.timeout(_REVOKE_TIMEOUT):
             return await _revoke_tokens(
-                record, replace(place, allows_other_servers=True, headers={}, on_unauthorized=lambda: None)
+                record, replace(target, allows_other_servers=True, headers={}, on_unauthorized=lambda: None)
             )
     except Exception:  # noqa: BLE001 - whatever a server brings about, and it may hold what came
         return False
 
 
-async def _revoke_tokens(record: OAuthRecord, place: HttpTarget) -> bool:
+async def _revoke_tokens(record: OAuthRecord, target: HttpTarget) -> bool:
     metadata = OAuthMetadata.model_validate(record.metadata) if record.metadata is not None else None
     if metadata is None or metadata.revocation_endpoint is None:
         return False
@@ -34,7 +34,7 @@ async def _revoke_tokens(record: OAuthRecord, place: HttpTarget) -> bool:
     # The first ends the second where the server does it right (section 2.1); both are told all the same.
     kinds = [kind for kind in ("refresh_token", "access_token") if isinstance(record.tokens.get(kind), str)]
     statuses: list[int] = []
-    async with await make_http_client(place, ServerLog()) as client:
+    async with await make_http_client(target, ServerLog()) as client:
         for kind in kinds:
             about = {"token": str(record.tokens[kind]), "token_type_hint": kind, "client_id": client_info.client_id}
             form, headers = provider.context.prepare_token_auth(

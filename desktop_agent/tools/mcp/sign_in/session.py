@@ -20,9 +20,9 @@ class BearerAuth(httpx2.Auth):
     """
 
     def __init__(
-        self, place: HttpTarget, shared: OAuthSession, log: ServerLog, refused: Callable[[AuthChallenge], None]
+        self, target: HttpTarget, shared: OAuthSession, log: ServerLog, refused: Callable[[AuthChallenge], None]
     ) -> None:
-        self._place = place
+        self._target = target
         self._session = shared
         self._log = log
         self._refused = refused
@@ -50,4 +50,4 @@ class BearerAuth(httpx2.Auth):
             self._refused(AuthChallenge(response.status_code, wants))
 
     async def _token(self, used: str) -> str:
-        return await self._session.token(used, self._place, self._log)
+        return await self._session.token(used, self._target, self._log)

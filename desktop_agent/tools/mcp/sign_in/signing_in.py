@@ -65,14 +65,14 @@ class OAuthLogin:
 
     def __init__(
         self,
-        place: HttpTarget,
-        keeping: OAuthRecordStore,
+        target: HttpTarget,
+        store: OAuthRecordStore,
         challenge: AuthChallenge | None = None,
         identity: ClientIdentity = ClientIdentity(),
         words: SignInPageTexts = ENGLISH_PAGE_TEXTS,
     ) -> None:
-        self._place = place
-        self._keeping = keeping
+        self._target = target
+        self._store = store
         self._challenge = challenge
         self._identity = identity
         self._texts = words
@@ -82,7 +82,7 @@ class OAuthLogin:
     async def run(self, open_page: Callable[[str], None], seconds: float = SIGN_IN_TIMEOUT) -> None:
         """Until the tokens lie in the keyring. Raises SignInFailed, SecretsUnavailable; nothing is kept then."""
         # Before the person is asked for anything: where would it be kept?
-        known = await self._keeping.load(self._place.url)
+        known = await self._store.load(self._target.url)
         try:
             async with asyncio.timeout(seconds), listen_for_callback(_callback_port(known), self._texts) as listener:
                 record = await self._sign_in(known, listener, open_page)
@@ -91,7 +91,7 @@ class OAuthLogin:
         except OSError:
             raise SignInFailed(Sentence("No address of this machine is free for the answer."), _REMEDY) from None
         try:
-            await self._keeping.save(record)
+            await self._store.save(record)
         except ValueError:
             raise SignInFailed(Sentence("What the server gave is too large to be a token."), _REMEDY) from None
 
@@ -102,10 +102,10 @@ class OAuthLogin:
         if self._identity.client_id:
             memory.client = _registered_client(self._identity, listener.address)
         browser = self._browser_redirect(listener, open_page)
-        provider = self._provider = make_oauth_provider(self._place.url, memory, browser, self._identity.document)
+        provider = self._provider = make_oauth_provider(self._target.url, memory, browser, self._identity.document)
         before = memory.tokens
         try:
-            async with await make_http_client(self._place, self._log) as client:
+            async with await make_http_client(self._target, self._log) as client:
                 await self._run_flow(provider, client)
         except (AgentError, asyncio.CancelledError, TimeoutError):
             raise
@@ -113,13 +113,13 @@ class OAuthLogin:
             _raise_sign_in_error(first_error(error))
         tokens = memory.tokens if memory.tokens is not before else None
         expires_at = expiry_time(tokens.model_dump()) if tokens is not None else None
-        record = make_record(self._place.url, provider, memory, expires_at) if tokens is not None else None
+        record = make_record(self._target.url, provider, memory, expires_at) if tokens is not None else None
         if record is None or not is_valid_token(record.access_token):
             raise SignInFailed(Sentence("The server gave no token."), _REMEDY)
         return record
 
     async def _run_flow(self, provider: "OAuthClientProvider", client: httpx2.AsyncClient) -> None:
-        request = _initialize_request(self._place.url)
+        request = _initialize_request(self._target.url)
 
         async def answered(request: httpx2.Request) -> httpx2.Response:
             said = self._challenge
@@ -134,7 +134,7 @@ class OAuthLogin:
 
     def _browser_redirect(self, listener: CallbackListener, open_page: Callable[[str], None]) -> BrowserRedirect:
         async def opened(url: str) -> None:
-            if not may_open_url(url, self._place.private_hosts):
+            if not may_open_url(url, self._target.private_hosts):
                 what = Sentence("The page for signing in has an address that is not opened.")
                 raise SignInFailed(what, "Ask who runs the server: it must begin with https:// and be public.")
             self._require_pkce()

@@ -44,42 +44,44 @@ class HttpTarget:
 
 @asynccontextmanager
 async def http_streams(
-    place: HttpTarget, log: ServerLog, auth: "httpx2.Auth | None" = None
+    target: HttpTarget, log: ServerLog, auth: "httpx2.Auth | None" = None
 ) -> "AsyncGenerator[TransportStreams]":
     """Requests carry the headers, and go to no other host: redirects elsewhere are not followed."""
     from mcp.client.streamable_http import streamable_http_client
 
     # It writes what servers answered into the log: secrets, too.
     logging.getLogger("mcp.client.streamable_http").disabled = True
-    client = await make_http_client(place, log, auth)
+    client = await make_http_client(target, log, auth)
     limit = MAX_RESPONSE_BYTES
-    async with client, streamable_http_client(place.url, http_client=client, max_sse_event_size=limit) as streams:
+    async with client, streamable_http_client(target.url, http_client=client, max_sse_event_size=limit) as streams:
         yield streams
 
 
 async def make_http_client(
-    place: HttpTarget, log: ServerLog, auth: "httpx2.Auth | None" = None
+    target: HttpTarget, log: ServerLog, auth: "httpx2.Auth | None" = None
 ) -> "httpx2.AsyncClient":
     """For this server alone, or also for those that it names."""
     # In a thread: reading the certificates that the system trusts takes a tenth of a second.
-    return await asyncio.to_thread(_build_client, place, log, auth)
+    return await asyncio.to_thread(_build_client, target, log, auth)
 
 
-def _build_client(place: HttpTarget, log: ServerLog, auth: "httpx2.Auth | None") -> "httpx2.AsyncClient":
+def _build_client(target: HttpTarget, log: ServerLog, auth: "httpx2.Auth | None") -> "httpx2.AsyncClient":
     import httpx2
 
     from desktop_agent.network.checked_backend import resolve_host
     from desktop_agent.network.fetching import MAX_REDIRECTS
     from desktop_agent.tools.mcp.web.checked_transport import CheckedTransport
 
-    resolve = place.resolve or resolve_host
+    resolve = target.resolve or resolve_host
     # Packed answers could be bombs, and packing saves little here.
     return httpx2.AsyncClient(
-        headers={**place.headers, "accept-encoding": "identity"},
+        headers={**target.headers, "accept-encoding": "identity"},
         timeout=httpx2.Timeout(_CONNECT_TIMEOUT, read=_READ_TIMEOUT),
-        event_hooks={"response": [partial(_bound_response, log), partial(_log_status, log, place.on_unauthorized)]},
+        event_hooks={"response": [partial(_bound_response, log), partial(_log_status, log, target.on_unauthorized)]},
         max_redirects=MAX_REDIRECTS,
-        transport=CheckedTransport(place.url, place.private_hosts, roams=place.allows_other_servers, resolve=resolve),
+        transport=CheckedTransport(
+            target.url, target.private_hosts, roams=target.allows_other_servers, resolve=resolve
+        ),
         trust_env=False,
         auth=auth,
     )

@@ -53,15 +53,15 @@ class WebPageReader:
         """Raises ToolFailed for a page that takes too long or too much memory, and ExtraMissing."""
         if not all(find_spec(name) for name in ("selectolax", "bs4", "markdownify")):
             raise ExtraMissing.of("Reading pages of the web", "web")
-        wanted = await run_in_thread(lambda _sign: _ReadRequest(html=html, base=address).model_dump_json().encode())
+        request = await run_in_thread(lambda _token: _ReadRequest(html=html, base=address).model_dump_json().encode())
         try:
             async with asyncio.timeout(self.patience):
                 end = await run_process(
-                    self.command, cwd=_PROCESS_FILE.anchor, env=_environment(), stdin=wanted, output_limit=_MAX_OUTPUT
+                    self.command, cwd=_PROCESS_FILE.anchor, env=_environment(), stdin=request, output_limit=_MAX_OUTPUT
                 )
         except TimeoutError:
             raise _too_slow(address, self.patience) from None
-        return await run_in_thread(lambda _sign: _parse_answer(end, address))
+        return await run_in_thread(lambda _token: _parse_answer(end, address))
 
 
 def default_reader() -> WebPageReader:

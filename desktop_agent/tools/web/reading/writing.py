@@ -42,16 +42,16 @@ def _prepare(part: Tag) -> None:
             _nest_lists(each)
 
 
-def _nest_lists(around: Tag) -> None:
+def _nest_lists(ancestors: Tag) -> None:
     """Not allowed, and written by many: a list that stands in another, beside the item that it belongs to."""
     item: Tag | None = None
     moved: list[tuple[Tag, Tag]] = []
-    for each in child_elements(around):
+    for each in child_elements(ancestors):
         if item is not None and each.name in _LISTS:
             moved.append((item, each))
         else:
             item = each if each.name == "li" else None
-    remove_children(around, [each for _, each in moved])
+    remove_children(ancestors, [each for _, each in moved])
     for item, each in moved:
         item.append(each)
 
@@ -65,17 +65,17 @@ class _MarkdownWriter(ElementConverter):
 
     def process_tag(self, node: Tag, parent_tags: set[str] | None = None) -> str:
         """Write one element."""
-        around = parent_tags or set[str]()
+        ancestors = parent_tags or set[str]()
         if class_names(node) & _SKIPPED_CLASSES:
             return ""
         whole = self._whole.get(node.name)
-        return whole(node, around) if whole else super().process_tag(node, around)
+        return whole(node, ancestors) if whole else super().process_tag(node, ancestors)
 
-    def _link(self, node: Tag, around: set[str]) -> str:
-        text = super().process_tag(node, around | {"_inline"})
-        if "_noformat" in around:
+    def _link(self, node: Tag, ancestors: set[str]) -> str:
+        text = super().process_tag(node, ancestors | {"_inline"})
+        if "_noformat" in ancestors:
             return text
-        has_blocks = "_inline" not in around and any(each.name in BLOCKS for each in iter_elements(node))
+        has_blocks = "_inline" not in ancestors and any(each.name in BLOCKS for each in iter_elements(node))
         said = SPACES.sub(" ", text).strip()
         if not said or said in _ANCHORS:
             return " "
@@ -85,31 +85,31 @@ class _MarkdownWriter(ElementConverter):
         )
         return f"\n\n{made}\n\n" if has_blocks else " " * text[:1].isspace() + made + " " * text[-1:].isspace()
 
-    def _formula(self, node: Tag, around: set[str]) -> str:
-        del around
+    def _formula(self, node: Tag, ancestors: set[str]) -> str:
+        del ancestors
         for each in iter_elements(node):
             if each.name == "annotation" and "tex" in attribute(each, "encoding"):
                 return f"${each.get_text().strip()}$"
         return f"${alt}$" if (alt := attribute(node, "alttext")) else node.get_text()
 
-    def _code(self, node: Tag, around: set[str]) -> str:
-        if "_inline" in around:
+    def _code(self, node: Tag, ancestors: set[str]) -> str:
+        if "_inline" in ancestors:
             return f" {code_span(node.get_text())} "
         return f"\n\n{code_block(node)}\n\n"
 
-    def _table(self, node: Tag, around: set[str]) -> str:
+    def _table(self, node: Tag, ancestors: set[str]) -> str:
         rows = table_rows(node)
         if is_layout(node, rows):
             # Where the tree was cut off, a table may have words and no cells.
             cells = [cell for row in rows or [[node]] for cell in row if not class_names(cell) & BESIDE_CODE]
-            return "\n\n" + "\n\n".join(filter(None, (self._unwrap_box(cell, around) for cell in cells))) + "\n\n"
-        captions = [self._on_one_line(each, around) for each in child_elements(node) if each.name == "caption"]
-        lines = table_lines(rows, lambda cell: self._on_one_line(cell, around).replace("|", "\\|"))
+            return "\n\n" + "\n\n".join(filter(None, (self._unwrap_box(cell, ancestors) for cell in cells))) + "\n\n"
+        captions = [self._on_one_line(each, ancestors) for each in child_elements(node) if each.name == "caption"]
+        lines = table_lines(rows, lambda cell: self._on_one_line(cell, ancestors).replace("|", "\\|"))
         return "\n\n" + "\n\n".join([*filter(None, captions), "\n".join(lines)]) + "\n\n" if lines else ""
 
-    def _unwrap_box(self, box: Tag, around: set[str]) -> str:
+    def _unwrap_box(self, box: Tag, ancestors: set[str]) -> str:
         box.name = "div"
-        return self.process_tag(box, around).strip("\n")
+        return self.process_tag(box, ancestors).strip("\n")
 
-    def _on_one_line(self, element: Tag, around: set[str]) -> str:
-        return SPACES.sub(" ", super().process_tag(element, around | {"_inline"})).strip()
+    def _on_one_line(self, element: Tag, ancestors: set[str]) -> str:
+        return SPACES.sub(" ", super().process_tag(element, ancestors | {"_inline"})).strip()

@@ -57,7 +57,7 @@ class Memory:
         self.events.append(event)
         self.told(event)
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         if self.refuse:
             raise StorageFailed("the disk refuses")
         count = len(self.events)
@@ -117,7 +117,7 @@ class Desk:
         tools: Sequence[AnyTool] = (),
         hooks: Hooks | None = None,
         limits: Limits | None = None,
-        standing: PermissionPolicy | None = None,
+        permission_policy: PermissionPolicy | None = None,
         mode: Mode | None = None,
         earlier: Sequence[Message] = (),
         left: RecoveredCalls | None = None,
@@ -127,21 +127,21 @@ class Desk:
         self.answer = Message(role=Role.ASSISTANT, blocks=uses)
         self.memory = Memory(Message.user("go"), *earlier, self.answer)
         self.approvals = ApprovalBroker()
-        self.standing = standing or PermissionPolicy(mode=mode)
+        self.permission_policy = permission_policy or PermissionPolicy(mode=mode)
         self.limits = limits or Limits()
         self.budget = Budget(self.limits)
-        self.around = RunContext(
+        self.context = RunContext(
             open_provider=self._open,
             recorder=self.memory,
             tools=ToolRegistry(tools),
             approvals=self.approvals,
-            permission_policy=self.standing,
-            modes=ModeSwitch(self.standing),
+            permission_policy=self.permission_policy,
+            modes=ModeSwitch(self.permission_policy),
             read_picture=self._picture,
             hooks=hooks or Hooks(),
             **more,
         )
-        self.round = ToolBatch(uses, self.around, self.budget, self.limits, left)
+        self.round = ToolBatch(uses, self.context, self.budget, self.limits, left)
 
     async def _open(self, _model: str) -> ScriptedProvider:
         return ScriptedProvider()

@@ -76,7 +76,7 @@ async def test_who_always_allows_it_gets_it_and_the_rule_was_proposed() -> None:
     desk.decide(AllowAlways(rule_id=approval.proposals[-1].id))
     await running
     assert page.text == "new"
-    assert approval.proposals[-1].id in {rule.id for rule in desk.standing.rules}
+    assert approval.proposals[-1].id in {rule.id for rule in desk.permission_policy.rules}
 
 
 class Mute(str):
@@ -124,7 +124,7 @@ async def test_edited_arguments_are_what_runs_and_both_are_told() -> None:
     assert page.text == "edited"
     (resolved,) = desk.memory.of(ApprovalResolved)
     assert resolved.effective_input == desk.memory.of(ToolStarted)[0].input == {"word": "edited"}
-    assert resolved.digest == desk.around.tools.get("act").digest({"word": "edited"})
+    assert resolved.digest == desk.context.tools.get("act").digest({"word": "edited"})
     assert desk.uses[0].input == {"word": "asked"}
 
 

@@ -93,8 +93,8 @@ async def test_whatever_any_part_of_it_raises_is_a_failed_call_at_most(kind: typ
     made = tool("bad", reads=True)
     bad = replace(made, schema=ModelSchema(Burst)) if place == "checked" else replace(made, **{place: burst})
     desk = Desk(call("1", "bad"), call("2", "good"), tools=[bad, tool("good", reads=True)])
-    desk.standing.add(Rule(effect=RuleEffect.ASK, tool="bad"))
-    object.__setattr__(desk.around, "files", Checkpointer(None, None, None, "c"))  # type: ignore[arg-type]
+    desk.permission_policy.add(Rule(effect=RuleEffect.ASK, tool="bad"))
+    object.__setattr__(desk.context, "files", Checkpointer(None, None, None, "c"))  # type: ignore[arg-type]
     running = desk.start()
     await until(lambda: desk.approvals.open_approvals or running.done())
     if desk.approvals.open_approvals:
@@ -142,7 +142,7 @@ async def test_one_that_cancels_its_own_task_failed() -> None:
 
 async def test_one_that_is_no_coroutine_function_failed() -> None:
     desk = Desk(call("1", "bad"), tools=[tool("bad", reads=True)])
-    object.__setattr__(desk.around.tools.get("bad"), "run", lambda *_given: (Text(text="not awaited"),))
+    object.__setattr__(desk.context.tools.get("bad"), "run", lambda *_given: (Text(text="not awaited"),))
     await desk.run()
     assert desk.outcomes == [Outcome.FAILED]
 

@@ -74,13 +74,13 @@ async def test_a_rule_that_allows_does_not_answer_it_and_the_reason_is_said() ->
     desk = Desk(
         call("3", "act"),
         tools=[tool("act")],
-        standing=PermissionPolicy([allow]),
+        permission_policy=PermissionPolicy([allow]),
         earlier=turn(call("1", "act"), call("2", "act")),
     )
     running = desk.start()
     await desk.asked()
     assert "3 times in a row" in desk.memory.of(ApprovalRequested)[0].reason
-    desk.standing.add(Rule(effect=RuleEffect.ALLOW, tool="*"))
+    desk.permission_policy.add(Rule(effect=RuleEffect.ALLOW, tool="*"))
     for _ in range(20):
         await asyncio.sleep(0)
     assert not desk.memory.of(ToolStarted)
@@ -92,7 +92,7 @@ async def test_a_rule_that_allows_does_not_answer_it_and_the_reason_is_said() ->
 async def test_it_is_never_weaker_than_the_gate() -> None:
     deny = Rule(effect=RuleEffect.DENY, tool="look")
     uses = [call(str(number), "look") for number in range(3)]
-    desk = Desk(*uses, tools=[tool("look", reads=True)], standing=PermissionPolicy([deny]))
+    desk = Desk(*uses, tools=[tool("look", reads=True)], permission_policy=PermissionPolicy([deny]))
     await desk.run()
     assert desk.outcomes == [Outcome.DENIED] * 3
 

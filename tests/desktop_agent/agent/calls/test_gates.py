@@ -39,7 +39,7 @@ def rule(effect: RuleEffect, name: str = "act", **more: Any) -> Rule:
 
 async def test_no_hook_hears_of_a_name_that_may_not_be_used_or_of_what_the_registry_refuses() -> None:
     hook = Hearing()
-    standing = PermissionPolicy(names=ToolNamePolicy(denied=frozenset({"secret"})))
+    permission_policy = PermissionPolicy(names=ToolNamePolicy(denied=frozenset({"secret"})))
     uses = [
         call("1", "secret"),
         call("2", "none"),
@@ -51,7 +51,7 @@ async def test_no_hook_hears_of_a_name_that_may_not_be_used_or_of_what_the_regis
         *uses,
         tools=[tool("look", reads=True), tool("secret", reads=True)],
         hooks=Hooks(pre_tool_use=(hook,)),
-        standing=standing,
+        permission_policy=permission_policy,
     )
     await desk.run()
     assert [moment.tool_use_id for moment in hook.heard] == ["5"]
@@ -61,8 +61,10 @@ async def test_no_hook_hears_of_a_name_that_may_not_be_used_or_of_what_the_regis
 
 async def test_hooks_come_before_rules_and_mode_and_never_overrule_them() -> None:
     hook = Hearing()
-    standing = PermissionPolicy([rule(RuleEffect.DENY)])
-    desk = Desk(call("1", "act"), tools=[tool("act")], hooks=Hooks(pre_tool_use=(hook,)), standing=standing)
+    permission_policy = PermissionPolicy([rule(RuleEffect.DENY)])
+    desk = Desk(
+        call("1", "act"), tools=[tool("act")], hooks=Hooks(pre_tool_use=(hook,)), permission_policy=permission_policy
+    )
     await desk.run()
     assert len(hook.heard) == 1
     assert desk.outcomes == [Outcome.DENIED]
@@ -79,7 +81,7 @@ async def test_what_a_hook_makes_of_the_arguments_is_gated_shown_and_run_and_bot
     await running
     (requested,) = desk.memory.of(ApprovalRequested)
     assert requested.effective_input == {"word": "edited"}
-    assert requested.digest == desk.around.tools.get("act").digest({"word": "edited"})
+    assert requested.digest == desk.context.tools.get("act").digest({"word": "edited"})
     assert desk.memory.of(ToolStarted)[0].input == {"word": "edited"}
     assert desk.memory.of(ApprovalResolved)[0].effective_input == {"word": "edited"}
     assert desk.words == ["edited"]
@@ -100,12 +102,14 @@ async def test_a_hook_that_denies_is_heard_by_the_model_and_the_rest_goes_on() -
 
 async def test_a_hook_that_asks_is_not_overruled_by_what_a_rule_allows_now_or_later() -> None:
     hook = Hearing(HookAsk("look at this"))
-    standing = PermissionPolicy([rule(RuleEffect.ALLOW)])
-    desk = Desk(call("1", "act"), tools=[tool("act")], hooks=Hooks(pre_tool_use=(hook,)), standing=standing)
+    permission_policy = PermissionPolicy([rule(RuleEffect.ALLOW)])
+    desk = Desk(
+        call("1", "act"), tools=[tool("act")], hooks=Hooks(pre_tool_use=(hook,)), permission_policy=permission_policy
+    )
     running = desk.start()
     await desk.asked()
     assert desk.memory.of(ApprovalRequested)[0].reason == "look at this"
-    standing.add(rule(RuleEffect.ALLOW, "*"))
+    permission_policy.add(rule(RuleEffect.ALLOW, "*"))
     for _ in range(20):
         await asyncio.sleep(0)
     assert desk.approvals.open_approvals
@@ -129,7 +133,7 @@ async def test_hooks_run_once_for_a_call_however_often_it_is_judged() -> None:
     desk = Desk(call("1", "act"), tools=[tool("act")], hooks=Hooks(pre_tool_use=(hook,)))
     running = desk.start()
     await desk.asked()
-    desk.standing.set_mode(PLAN_MODE.model_copy(update={"mutating": "ask"}))
+    desk.permission_policy.set_mode(PLAN_MODE.model_copy(update={"mutating": "ask"}))
     desk.decide(AllowOnce())
     await running
     assert len(hook.heard) == 1
@@ -142,7 +146,7 @@ class TestAsThingsAreNow:
         desk = Desk(call("1", "act"), tools=[tool("act")])
         running = desk.start()
         await desk.asked()
-        desk.standing.add(rule(RuleEffect.ALLOW))
+        desk.permission_policy.add(rule(RuleEffect.ALLOW))
         await running
         assert desk.outcomes == [Outcome.SUCCEEDED]
         (resolved,) = desk.memory.of(ApprovalResolved)
@@ -153,7 +157,9 @@ class TestAsThingsAreNow:
         desk = Desk(call("1", "act"), tools=[tool("act")])
         running = desk.start()
         await desk.asked()
-        desk.standing.add(rule(RuleEffect.DENY)) if by == "rule" else desk.standing.set_mode(PLAN_MODE)
+        desk.permission_policy.add(rule(RuleEffect.DENY)) if by == "rule" else desk.permission_policy.set_mode(
+            PLAN_MODE
+        )
         await running
         assert desk.outcomes == [Outcome.DENIED]
         (resolved,) = desk.memory.of(ApprovalResolved)
@@ -164,7 +170,7 @@ class TestAsThingsAreNow:
         desk = Desk(call("1", "act"), tools=[tool("act")])
         running = desk.start()
         await desk.asked()
-        desk.standing.set_mode(ACCEPT_EDITS_MODE)
+        desk.permission_policy.set_mode(ACCEPT_EDITS_MODE)
         await running
         assert desk.outcomes == [Outcome.SUCCEEDED]
 
@@ -180,7 +186,7 @@ class TestAsThingsAreNow:
         running = desk.start()
         await inside.wait()
         assert not desk.approvals.open_approvals
-        desk.standing.set_mode(DEFAULT_MODE)
+        desk.permission_policy.set_mode(DEFAULT_MODE)
         await desk.asked(2)
         assert [each.tool_use.id for each in desk.approvals.open_approvals] == ["1", "2"]
         gate.set()
@@ -203,7 +209,7 @@ class TestAsThingsAreNow:
         desk.decide(AllowOnce())
         desk.decide(AllowOnce())
         await inside.wait()
-        desk.standing.add(rule(RuleEffect.DENY))
+        desk.permission_policy.add(rule(RuleEffect.DENY))
         gate.set()
         await running
         assert desk.outcomes == [Outcome.SUCCEEDED, Outcome.DENIED]
@@ -220,7 +226,7 @@ class TestAsThingsAreNow:
         desk.memory.slow.clear()
         running = desk.start()
         await until(lambda: desk.memory.of(ToolStarted))
-        desk.standing.set_mode(mode)
+        desk.permission_policy.set_mode(mode)
         desk.memory.slow.set()
         await running
         assert ran == []
@@ -231,7 +237,7 @@ class TestAsThingsAreNow:
         modes: list[str] = []
 
         async def work(word: str, _call: RunningCall) -> str:
-            modes.append(desk.standing.mode.name)
+            modes.append(desk.permission_policy.mode.name)
             return word
 
         for steps in range(40):
@@ -239,7 +245,7 @@ class TestAsThingsAreNow:
             running = desk.start()
             for _ in range(steps):
                 await asyncio.sleep(0)
-            desk.standing.set_mode(PLAN_MODE)
+            desk.permission_policy.set_mode(PLAN_MODE)
             await running
             assert desk.outcomes[0] in {Outcome.DENIED, Outcome.SUCCEEDED}
         assert set(modes) == {ACCEPT_EDITS_MODE.name}
@@ -257,8 +263,8 @@ class TestAsThingsAreNow:
         )
         running = desk.start()
         await looking.wait()
-        desk.standing.add(rule(RuleEffect.DENY, "look", pattern=PathPattern(prefix="/project")))
-        desk.standing.add(rule(RuleEffect.DENY))
+        desk.permission_policy.add(rule(RuleEffect.DENY, "look", pattern=PathPattern(prefix="/project")))
+        desk.permission_policy.add(rule(RuleEffect.DENY))
         gate.set()
         await running
         assert desk.outcomes == [Outcome.DENIED, Outcome.DENIED]
@@ -266,10 +272,10 @@ class TestAsThingsAreNow:
 
     async def test_the_rule_that_let_a_call_run_is_noted_as_used(self) -> None:
         allow = rule(RuleEffect.ALLOW)
-        desk = Desk(call("1", "act"), tools=[tool("act")], standing=PermissionPolicy([allow]))
-        assert [each.last_used_at for each in desk.standing.rules] == [None]
+        desk = Desk(call("1", "act"), tools=[tool("act")], permission_policy=PermissionPolicy([allow]))
+        assert [each.last_used_at for each in desk.permission_policy.rules] == [None]
         await desk.run()
-        assert [each.last_used_at is not None for each in desk.standing.rules] == [True]
+        assert [each.last_used_at is not None for each in desk.permission_policy.rules] == [True]
 
 
 class TestArguments:
@@ -377,11 +383,11 @@ class TestLarge:
 
         schema = JsonSchema({"type": "object"})
         look = Tool("look", "", schema, run, tool_class=ToolClass.READ_ONLY, timeout=30.0)
-        desk = Desk(self.USE, tools=[look], standing=PermissionPolicy([rule(RuleEffect.ASK, "look")]))
+        desk = Desk(self.USE, tools=[look], permission_policy=PermissionPolicy([rule(RuleEffect.ASK, "look")]))
         running = desk.start()
         await desk.asked()
         assert len(digests) == 1
-        desk.standing.set_mode(ACCEPT_EDITS_MODE)
+        desk.permission_policy.set_mode(ACCEPT_EDITS_MODE)
         for _ in range(10):
             await asyncio.sleep(0)
         desk.decide(AllowOnce())

@@ -98,8 +98,8 @@ async def test_an_allowance_for_another_digest_is_asked_again() -> None:
 
 async def test_a_rule_that_denies_by_now_goes_over_it() -> None:
     counted = Counted()
-    standing = PermissionPolicy([Rule(effect=RuleEffect.DENY, tool="act")])
-    desk = counted.desk(decided("allow_once"), standing=standing)
+    permission_policy = PermissionPolicy([Rule(effect=RuleEffect.DENY, tool="act")])
+    desk = counted.desk(decided("allow_once"), permission_policy=permission_policy)
     await desk.run()
     assert desk.outcomes == [Outcome.DENIED]
     assert counted.ran == []
@@ -159,7 +159,7 @@ async def test_what_waited_and_would_be_another_call_now_is_asked_anew() -> None
 @pytest.mark.parametrize(("effect", "word"), [(RuleEffect.ALLOW, "allow_once"), (RuleEffect.DENY, "deny")])
 async def test_a_card_that_a_rule_answers_by_now_is_closed(effect: RuleEffect, word: str) -> None:
     counted = Counted()
-    desk = counted.desk(waiting(), standing=PermissionPolicy([Rule(effect=effect, tool="act")]))
+    desk = counted.desk(waiting(), permission_policy=PermissionPolicy([Rule(effect=effect, tool="act")]))
     await desk.run()
     (resolved,) = desk.memory.of(ApprovalResolved)
     assert (resolved.approval_id, resolved.decision, resolved.by) == ("a", word, "rule")
@@ -167,8 +167,8 @@ async def test_a_card_that_a_rule_answers_by_now_is_closed(effect: RuleEffect, w
 
 
 async def test_a_reason_to_ask_holds_over_the_restart() -> None:
-    standing = PermissionPolicy([Rule(effect=RuleEffect.ALLOW, tool="act")])
-    desk = Counted().desk(waiting(reason="a hook wanted it"), standing=standing)
+    permission_policy = PermissionPolicy([Rule(effect=RuleEffect.ALLOW, tool="act")])
+    desk = Counted().desk(waiting(reason="a hook wanted it"), permission_policy=permission_policy)
     running = desk.start()
     await desk.asked()
     assert desk.approvals.open_approvals[0].reason == "a hook wanted it"

@@ -43,7 +43,7 @@ async def stopped(desk: Desk) -> None:
 async def changed(desk: Desk) -> None:
     running = desk.start()
     await desk.asked(len(desk.uses))
-    desk.standing.set_mode(desk.standing.mode)
+    desk.permission_policy.set_mode(desk.permission_policy.mode)
     await until(lambda: True)
     desk.round.stop()
     await running

@@ -17,9 +17,9 @@ ALLOWED = Rule(effect=RuleEffect.ALLOW, tool="t", scope=RuleScope.ALWAYS)
 
 def put(desk: Desk, made: AnyTool | None, name: str = "t") -> None:
     """From now on this tool is the one of its name; nobody is told."""
-    desk.around.tools._tools.pop(name)
+    desk.context.tools._tools.pop(name)
     if made is not None:
-        desk.around.tools._tools[name] = made
+        desk.context.tools._tools[name] = made
 
 
 def started(desk: Desk) -> list[str]:
@@ -39,7 +39,7 @@ async def test_what_the_person_allows_then_does_not_run(how, told):
     (card,) = desk.approvals.open_approvals
     put(desk, made)
     if told:
-        desk.standing.tools_changed()
+        desk.permission_policy.tools_changed()
         await desk.asked(0)
     desk.approvals.answer(card.approval_id, AllowOnce())
     await running
@@ -59,7 +59,7 @@ async def test_what_a_rule_allows_does_not_run_either(how):
 
     desk = Desk(call("1", "first"), call("2", "t"), tools=[tool("first", first), tool("t")])
     for each in ("first", "t"):
-        desk.standing.add(ALLOWED.model_copy(update={"tool": each, "id": each}))
+        desk.permission_policy.add(ALLOWED.model_copy(update={"tool": each, "id": each}))
     await desk.run()
     assert started(desk) == ["1"]
     assert words in desk.words[1]
@@ -76,7 +76,7 @@ async def test_the_very_last_moment_counts(how):
         return word
 
     desk = Desk(call("1", "t"), tools=[tool("t", work)])
-    desk.standing.add(ALLOWED)
+    desk.permission_policy.add(ALLOWED)
     desk.memory.told = lambda event: put(desk, made) if isinstance(event, ToolStarted) else None
     await desk.run()
     assert ran == []
@@ -109,7 +109,7 @@ async def test_what_reads_no_more_is_asked_about():
         return word
 
     desk = Desk(call("1", "first"), call("2", "t"), tools=[tool("first", first), tool("t", reading, reads=True)])
-    desk.standing.add(ALLOWED.model_copy(update={"tool": "first"}))
+    desk.permission_policy.add(ALLOWED.model_copy(update={"tool": "first"}))
     running = desk.start()
     await desk.asked()
     assert not seen.is_set()
@@ -137,11 +137,11 @@ async def test_what_reads_no_more_runs_beside_no_other():
     other = noting("t", concurrency=1)
     reading = replace(other, tool_class=ToolClass.READ_ONLY, effects=frozenset())
     desk = Desk(call("1", "t"), call("2", "t"), call("3", "u"), tools=[reading, noting("u", reads=True)])
-    desk.standing.add(ALLOWED)
+    desk.permission_policy.add(ALLOWED)
     running = desk.start()
     await until(lambda: sorted(at_work) == ["t", "u"])
     put(desk, other)
-    desk.standing.tools_changed()
+    desk.permission_policy.tools_changed()
     may_end["t"].set()
     await until(lambda: desk.finished("1"))
     for _ in range(100):
@@ -167,12 +167,12 @@ async def test_what_comes_after_one_that_reads_no_more_waits_for_it():
     reading = replace(other, tool_class=ToolClass.READ_ONLY, effects=frozenset())
     asked = tool("u", reads=True, effects=frozenset({Effect.NETWORK}))
     desk = Desk(*(call(f"{at}", name) for at, name in enumerate("ttuu", start=1)), tools=[reading, asked])
-    desk.standing.add(ALLOWED)
+    desk.permission_policy.add(ALLOWED)
     running = desk.start()
     await desk.asked(2)
     await is_at_work.wait()
     put(desk, other)
-    desk.standing.tools_changed()
+    desk.permission_policy.tools_changed()
     for _ in range(2):
         desk.decide(AllowOnce(), -1)
     for _ in range(100):
@@ -201,9 +201,9 @@ async def test_leave_for_the_conversation_is_as_narrow_as_the_tool_needs_it_now(
     running = desk.start()
     await desk.asked()
     put(desk, tool("t", effects=frozenset({Effect.NETWORK})))
-    desk.standing.tools_changed()
+    desk.permission_policy.tools_changed()
     await until(lambda: desk.approvals.open_approvals[0].tool.effects == {Effect.NETWORK})
     desk.decide(AllowForConversation())
     await running
-    (rule,) = desk.standing.rules
+    (rule,) = desk.permission_policy.rules
     assert rule.pattern is not None

@@ -80,7 +80,7 @@ class World:
 
     def is_allowed(self, id_: str, made: AnyTool, word: str) -> bool:
         arguments = {"word": word}
-        verdict = self.desk.standing.verdict(ToolUse(id=id_, name=made.name, input=arguments), made)
+        verdict = self.desk.permission_policy.verdict(ToolUse(id=id_, name=made.name, input=arguments), made)
         try:
             verdict.send(None)
         except StopIteration as end:
@@ -172,12 +172,14 @@ def perform(act: Act, desk: Desk, world: World) -> None:
         case "stop call":
             desk.round.stop_call(desk.uses[act.which % len(desk.uses)].id)
         case "mode":
-            desk.standing.set_mode(BUILT_IN_MODES[act.which % len(BUILT_IN_MODES)])
+            desk.permission_policy.set_mode(BUILT_IN_MODES[act.which % len(BUILT_IN_MODES)])
         case "rule":
             effect = list(RuleEffect)[act.which % 3]
-            desk.standing.add(Rule(effect=effect, tool=("act", "fetch", "*")[act.which % 3]))
-        case "revoke" if desk.standing.rules:
-            desk.standing.revoke(desk.standing.rules[act.which % len(desk.standing.rules)].id)
+            desk.permission_policy.add(Rule(effect=effect, tool=("act", "fetch", "*")[act.which % 3]))
+        case "revoke" if desk.permission_policy.rules:
+            desk.permission_policy.revoke(
+                desk.permission_policy.rules[act.which % len(desk.permission_policy.rules)].id
+            )
         case "let go":
             world.may_end.set()
         case _ if approval is not None:
@@ -255,7 +257,7 @@ def look_at(desk: Desk, ids: list[str]) -> None:
     assert not desk.approvals.open_approvals
     assert desk.budget._pauses == 0
     assert {event.id for event in desk.memory.of(ToolStarted)} <= set(ids)
-    assert desk.standing._changed == []
+    assert desk.permission_policy._changed == []
 
 
 ACTS = (

@@ -105,7 +105,7 @@ class TestHooksAfter:
             seen.append(moment)
 
         desk = Desk(call("1", "none"), call("2", "act"), tools=[tool("act")], mode=PLAN_MODE)
-        object.__setattr__(desk.around, "hooks", Hooks(post_tool_use=(hook,)))
+        object.__setattr__(desk.context, "hooks", Hooks(post_tool_use=(hook,)))
         await desk.run()
         assert seen == []
 
@@ -218,7 +218,7 @@ class TestFiles:
     ) -> None:
         desk = folder.desk("new")
         desk.memory.told = lambda event: (
-            desk.standing.set_mode(PLAN_MODE) if isinstance(event, CheckpointCreated) else None
+            desk.permission_policy.set_mode(PLAN_MODE) if isinstance(event, CheckpointCreated) else None
         )
         await desk.run()
         assert desk.outcomes == [Outcome.DENIED]
@@ -230,7 +230,7 @@ class TestFiles:
     async def test_a_call_that_must_be_asked_about_at_last_is_asked_about_and_then_runs(self, folder: Folder) -> None:
         desk = folder.desk("new")
         desk.memory.told = lambda event: (
-            desk.standing.set_mode(DEFAULT_MODE) if isinstance(event, CheckpointCreated) else None
+            desk.permission_policy.set_mode(DEFAULT_MODE) if isinstance(event, CheckpointCreated) else None
         )
         running = desk.start()
         await desk.asked()

@@ -28,8 +28,8 @@ MARKED = "⟨U+E0072⟩⟨U+E006D⟩"
 
 async def results_of(tools: tuple[AnyTool, ...], *asked: tuple[str, dict[str, Any]]) -> Desk:
     uses = [ToolUse(id=str(at), name=name, input=given) for at, (name, given) in enumerate(asked)]
-    standing = PermissionPolicy([Rule(effect=RuleEffect.ALLOW, tool="*")])
-    desk = Desk(*uses, tools=tools, standing=standing)
+    permission_policy = PermissionPolicy([Rule(effect=RuleEffect.ALLOW, tool="*")])
+    desk = Desk(*uses, tools=tools, permission_policy=permission_policy)
     await desk.run()
     return desk
 
@@ -93,8 +93,8 @@ async def test_what_a_stopped_call_had_shown_is_marked(reads: bool) -> None:
         await asyncio.sleep(600)
         return ""
 
-    standing = PermissionPolicy([Rule(effect=RuleEffect.ALLOW, tool="*")])
-    desk = Desk(call("1", "look"), tools=[tool("look", work, reads=reads)], standing=standing)
+    permission_policy = PermissionPolicy([Rule(effect=RuleEffect.ALLOW, tool="*")])
+    desk = Desk(call("1", "look"), tools=[tool("look", work, reads=reads)], permission_policy=permission_policy)
     running = desk.start()
     await until(lambda: desk.memory.of(ToolProgress))
     desk.round.stop()

@@ -57,18 +57,18 @@ class Desk:
         self.provider = ScriptedProvider(*turns, models=(ModelInfo("m", capabilities=known(window)),))
         self.budget = Budget(Limits(tokens=1_000))
         self.settings = RunSettings(model="m", **settings)
-        standing = PermissionPolicy()
-        around = RunContext(
+        permission_policy = PermissionPolicy()
+        context = RunContext(
             open_provider=self._nobody,
             recorder=SimpleNamespace(emit=lambda _: None),  # type: ignore[arg-type]  of it only this is used
             tools=ToolRegistry([calculate()]),
             approvals=ApprovalBroker(),
-            permission_policy=standing,
-            modes=ModeSwitch(standing),
+            permission_policy=permission_policy,
+            modes=ModeSwitch(permission_policy),
             read_picture=self._nobody,
             retry=RetryPolicy(first_delay=0.001, max_delay=0.001),
         )
-        self.compactor = Compactor(around, self.settings, self.budget)
+        self.compactor = Compactor(context, self.settings, self.budget)
 
     async def _nobody(self, _: object) -> Any:
         raise AssertionError("nobody should be asked for this")

@@ -33,9 +33,9 @@ def own(**values: object) -> Mode:
 
 
 async def strictnesses(mode: Mode) -> list[int]:
-    standing = PermissionPolicy(mode=mode)
+    permission_policy = PermissionPolicy(mode=mode)
     calls = [(tool, ToolUse(id="c", name=tool.name, input={"path": path})) for tool in TOOLS for path in PATHS]
-    return [strictness(await standing.verdict(call, tool)) for tool, call in calls]
+    return [strictness(await permission_policy.verdict(call, tool)) for tool, call in calls]
 
 
 @settings(deadline=None, max_examples=300)
@@ -69,8 +69,8 @@ class Follower:
     def __init__(self, *modes: Mode) -> None:
         self.modes = (*BUILT_IN_MODES, *modes)
         self.told: list[EngineEvent] = []
-        self.standing = PermissionPolicy()
-        self.switch = ModeSwitch(self.standing, lambda: self.modes, self.told.append)
+        self.permission_policy = PermissionPolicy()
+        self.switch = ModeSwitch(self.permission_policy, lambda: self.modes, self.told.append)
 
     def now_are(self, *modes: Mode) -> Mode | None:
         self.modes = (*BUILT_IN_MODES, *modes)
@@ -94,10 +94,10 @@ def test_one_that_is_changed_while_it_holds_holds_as_it_is_now_also_where_that_i
     desk = Follower(own(mutating="deny"))
     desk.switch.set_by_person("own")
     heard: list[str] = []
-    desk.standing.on_change(lambda: heard.append(desk.standing.mode.mutating))
+    desk.permission_policy.on_change(lambda: heard.append(desk.permission_policy.mode.mutating))
     wider = own(mutating="accept_edits", addendum="Quick.")
     assert desk.now_are(wider) is None
-    assert (desk.standing.mode, heard, desk.switch.addendum) == (wider, ["accept_edits"], "Quick.")
+    assert (desk.permission_policy.mode, heard, desk.switch.addendum) == (wider, ["accept_edits"], "Quick.")
     # No other mode: nothing to tell but the change of what it says.
     assert desk.told == [ModeChanged("default", "own", "person")]
     desk.now_are(wider)
@@ -108,7 +108,7 @@ def test_one_that_is_gone_while_it_holds_is_said_once() -> None:
     desk = Follower(own(mutating="accept_edits"))
     desk.switch.set_by_person("own")
     assert desk.now_are() == own(mutating="accept_edits")
-    assert desk.standing.mode == DEFAULT_MODE
+    assert desk.permission_policy.mode == DEFAULT_MODE
     assert desk.told[1:] == [ModeChanged("own", "default", "person")]
     assert desk.now_are() is None
 
@@ -118,10 +118,10 @@ def test_one_that_goes_on_without_what_it_allowed_comes_back_whole() -> None:
     desk = Follower(whole)
     desk.switch.set_by_person("own")
     assert desk.now_are() == whole
-    assert desk.standing.mode == own(rules=(DENIES,))
+    assert desk.permission_policy.mode == own(rules=(DENIES,))
     assert desk.now_are() is None
     assert desk.now_are(whole) is None
-    assert desk.standing.mode == whole
+    assert desk.permission_policy.mode == whole
 
 
 def test_another_one_of_its_name_holds_only_when_it_is_chosen() -> None:
@@ -129,15 +129,15 @@ def test_another_one_of_its_name_holds_only_when_it_is_chosen() -> None:
     desk.switch.set_by_person("own")
     desk.now_are()
     desk.now_are(own(rules=(ALLOWS,)))
-    assert desk.standing.mode == own(rules=(DENIES,))
-    below = desk.switch.nested(PermissionPolicy(mode=desk.standing.mode), lambda _: None)
+    assert desk.permission_policy.mode == own(rules=(DENIES,))
+    below = desk.switch.nested(PermissionPolicy(mode=desk.permission_policy.mode), lambda _: None)
     desk.now_are(own(rules=(ALLOWS,), mutating="accept_edits"))
     assert below.current == own(rules=(DENIES,))
     desk.switch.set_by_person("own")
-    assert desk.standing.mode == own(rules=(ALLOWS,), mutating="accept_edits")
+    assert desk.permission_policy.mode == own(rules=(ALLOWS,), mutating="accept_edits")
     assert desk.switch.removed_mode is None
     desk.now_are(own())
-    assert desk.standing.mode == own()
+    assert desk.permission_policy.mode == own()
 
 
 def test_what_the_agent_asked_for_is_void_when_it_is_gone() -> None:
@@ -154,8 +154,8 @@ def test_what_the_agent_asked_for_is_void_when_it_is_gone() -> None:
 
 def test_agents_below_follow_too_and_never_pass_what_stands_above_them() -> None:
     desk = Follower(own(mutating="deny"))
-    below_standing = desk.standing.nested(mode=own(mutating="deny"))
-    following = desk.standing.nested()
+    below_standing = desk.permission_policy.nested(mode=own(mutating="deny"))
+    following = desk.permission_policy.nested()
     told: list[EngineEvent] = []
     below = desk.switch.nested(below_standing, told.append)
     other = desk.switch.nested(following, told.append)

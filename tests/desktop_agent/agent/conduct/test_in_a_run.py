@@ -34,8 +34,8 @@ from tests.desktop_agent.agent.desk import Desk, call, tool
 
 
 def with_tools(desk: Desk, *tools: object) -> Desk:
-    object.__setattr__(desk.around, "tools", ToolRegistry(tools))  # type: ignore[arg-type]
-    desk.run = Run(desk.around, desk.settings)
+    object.__setattr__(desk.context, "tools", ToolRegistry(tools))  # type: ignore[arg-type]
+    desk.run = Run(desk.context, desk.settings)
     return desk
 
 
@@ -118,7 +118,7 @@ async def test_the_person_has_the_last_word_about_the_mode() -> None:
     await desk.execute()
     assert (desk.modes.current.name, desk.modes.requested) == ("accept-edits", None)
     assert [event.authority for event in desk.memory.of(ModeChanged)] == ["person"]
-    assert desk.standing.mode == ACCEPT_EDITS_MODE
+    assert desk.permission_policy.mode == ACCEPT_EDITS_MODE
 
 
 async def test_policies_shape_the_instructions_in_order_and_once() -> None:
@@ -147,7 +147,7 @@ async def test_a_policy_for_one_turn_outlasts_a_question_that_failed() -> None:
     policies = hello_once()
     desk = Desk(Turn(QuotaExhausted("empty")), Turn(ContentDelta("Hello.")), Turn(), policies=policies)
     for end in (RunEnd.FAILED, RunEnd.COMPLETED, RunEnd.COMPLETED):
-        assert await Run(desk.around, desk.settings).execute() is end
+        assert await Run(desk.context, desk.settings).execute() is end
     assert instructions(desk) == ["Say hello.", "Say hello.", ""]
     assert policies.list() == ()
 
@@ -161,7 +161,7 @@ async def test_a_policy_for_one_turn_outlasts_a_stop_before_anything_came() -> N
     desk.run.interrupt()
     assert await running is RunEnd.CANCELLED
     assert [policy.id for policy in policies.list()] == ["once"]
-    assert await Run(desk.around, desk.settings).execute() is RunEnd.COMPLETED
+    assert await Run(desk.context, desk.settings).execute() is RunEnd.COMPLETED
     assert instructions(desk) == ["Say hello."] * 2
     assert policies.list() == ()
 

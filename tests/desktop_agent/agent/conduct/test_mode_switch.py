@@ -81,10 +81,10 @@ NAMES = st.integers(0, 4)
 RANKS = {Denied: 0, Ask: 1, Allowed: 2}
 
 
-async def authority(standing: PermissionPolicy) -> list[int]:
+async def authority(permission_policy: PermissionPolicy) -> list[int]:
     """What may run under it, call by call: refused, asked about, or unasked."""
     return [
-        RANKS[type(await standing.verdict(ToolUse(id="c", name=each.name, input={"path": path}), each, ()))]
+        RANKS[type(await permission_policy.verdict(ToolUse(id="c", name=each.name, input={"path": path}), each, ()))]
         for each in TOOLS
         for path in PATHS
     ]
@@ -106,11 +106,11 @@ class Switched(RuleBasedStateMachine):
         self.modes = [mode.model_copy(update={"name": f"m{number}"}) for number, mode in enumerate(modes)]
         self.rules = rules
         self.by_person = self.current = self.modes[0]
-        self.standing = PermissionPolicy(rules, mode=self.current)
-        self.switch = ModeSwitch(self.standing, lambda: self.modes, self.told.append)
+        self.permission_policy = PermissionPolicy(rules, mode=self.current)
+        self.switch = ModeSwitch(self.permission_policy, lambda: self.modes, self.told.append)
         self.asked: tuple[Mode, bool] | None = None
         self.changes = 0
-        self.standing.on_change(self.count)
+        self.permission_policy.on_change(self.count)
 
     def count(self) -> None:
         self.changes += 1
@@ -126,7 +126,7 @@ class Switched(RuleBasedStateMachine):
         announced = self.asked is not None and self.asked[1]
         changes = self.changes
         self.switch.set_by_person(mode.name)
-        assert self.standing.mode == mode
+        assert self.permission_policy.mode == mode
         self.by_person = self.current = mode
         self.asked = None
         news = mode != before or announced
@@ -171,7 +171,7 @@ class Switched(RuleBasedStateMachine):
 
     @invariant()
     def the_mode_is_the_one_expected(self) -> None:
-        assert self.standing.mode == self.switch.current == self.current
+        assert self.permission_policy.mode == self.switch.current == self.current
         request = self.switch.requested
         assert (request and (request.to_mode, request.announced)) == (
             self.asked and (self.asked[0].name, self.asked[1])
@@ -181,7 +181,7 @@ class Switched(RuleBasedStateMachine):
     def no_more_may_run_than_the_person_set(self) -> None:
         if self.current == self.by_person:
             return
-        now = self.runner.run(authority(self.standing))
+        now = self.runner.run(authority(self.permission_policy))
         allowed = self.runner.run(authority(PermissionPolicy(self.rules, mode=self.by_person)))
         assert all(mine <= persons for mine, persons in zip(now, allowed, strict=True))
 
@@ -192,13 +192,13 @@ def test_the_person_s_change_holds_at_once_and_the_agent_s_only_later_and_only_n
 
 @pytest.mark.parametrize(("narrow", "wide"), list(combinations((PLAN_MODE, DEFAULT_MODE, ACCEPT_EDITS_MODE), 2)))
 def test_an_agent_may_narrow_but_not_widen(narrow: Mode, wide: Mode) -> None:
-    standing = PermissionPolicy(mode=wide)
-    switch = ModeSwitch(standing)
+    permission_policy = PermissionPolicy(mode=wide)
+    switch = ModeSwitch(permission_policy)
     switch.request_by_agent(narrow.name)
     switch.at_turn_boundary()
-    assert standing.mode == wide
+    assert permission_policy.mode == wide
     switch.at_turn_boundary()
-    assert standing.mode == narrow
+    assert permission_policy.mode == narrow
     with pytest.raises(ToolFailed, match="only the person"):
         switch.request_by_agent(wide.name)
     assert switch.requested is None
@@ -220,20 +220,20 @@ def test_own_modes_with_rules_are_compared_by_what_the_rules_say() -> None:
 
 def test_what_became_wider_meanwhile_is_not_applied() -> None:
     told: list[EngineEvent] = []
-    standing = PermissionPolicy(mode=ACCEPT_EDITS_MODE)
-    switch = ModeSwitch(standing, tell=told.append)
+    permission_policy = PermissionPolicy(mode=ACCEPT_EDITS_MODE)
+    switch = ModeSwitch(permission_policy, emit=told.append)
     switch.request_by_agent("default")
     switch.at_turn_boundary()
     # Not through the switch: somebody who holds the standing narrows it.
-    standing.set_mode(PLAN_MODE)
+    permission_policy.set_mode(PLAN_MODE)
     switch.at_turn_boundary()
-    assert (standing.mode, switch.requested) == (PLAN_MODE, None)
+    assert (permission_policy.mode, switch.requested) == (PLAN_MODE, None)
     assert told[1:] == [ModeChanged("plan", "plan", "agent")]
 
 
 def test_a_newer_request_replaces_the_older() -> None:
     told: list[EngineEvent] = []
-    switch = ModeSwitch(PermissionPolicy(mode=ACCEPT_EDITS_MODE), tell=told.append)
+    switch = ModeSwitch(PermissionPolicy(mode=ACCEPT_EDITS_MODE), emit=told.append)
     switch.request_by_agent("default")
     switch.at_turn_boundary()
     switch.request_by_agent("plan")

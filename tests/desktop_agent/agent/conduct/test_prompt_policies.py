@@ -57,7 +57,7 @@ class Policies(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.told = Told()
-        self.policies = PromptPolicies(tell=self.told.hear, on_change=self.keep)
+        self.policies = PromptPolicies(emit=self.told.hear, on_change=self.keep)
         self.kept: tuple[PromptPolicy, ...] = ()
         self.model: dict[str, Installed] = {}
         self.count = 0

@@ -45,7 +45,7 @@ async def test_what_the_person_set_for_the_network_holds_for_it_unless_it_has_it
         specialists=(specialist(), own),
         plays=dict.fromkeys(("researcher", "other"), (DONE,)),
     )
-    team.run = Run(team.around, replace(team.settings, config=above))
+    team.run = Run(team.context, replace(team.settings, config=above))
     assert await team.execute() is RunEnd.COMPLETED
     first, second = (team.models[name].requests[0].config for name in ("researcher", "other"))
     assert first == above.model_copy(update={"temperature": None, "system_prompt": "You are researcher."})
@@ -172,7 +172,7 @@ async def test_what_is_denied_above_is_denied_below(rule: Rule | None) -> None:
     if rule is None:
         team.modes.set_by_person("plan")
     else:
-        team.standing.add(rule)
+        team.permission_policy.add(rule)
     assert await team.execute() is RunEnd.COMPLETED
     assert team.sub.outcomes == [Outcome.DENIED]
     assert not team.sub.of(ToolStarted)

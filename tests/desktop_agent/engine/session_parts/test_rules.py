@@ -38,16 +38,16 @@ class Open:
 
     def __init__(self, shaky: Shaky, book: RuleBook, **about: Any) -> None:
         self.journal_queue = JournalQueue(shaky, record(**about), is_new=True)  # type: ignore[arg-type]
-        self.standing = SessionPermissionPolicy(self.journal_queue, book)
+        self.permission_policy = SessionPermissionPolicy(self.journal_queue, book)
 
     async def allows(self) -> bool:
-        return isinstance(await self.standing.verdict(call("1", "act"), tool("act")), Allowed)
+        return isinstance(await self.permission_policy.verdict(call("1", "act"), tool("act")), Allowed)
 
 
 async def test_a_rule_for_one_conversation_holds_there_and_is_kept(shaky: Shaky) -> None:
     book = RuleBook()
     here, there = Open(shaky, book), Open(shaky, book)
-    here.standing.add(rule(RuleScope.CONVERSATION))
+    here.permission_policy.add(rule(RuleScope.CONVERSATION))
     assert (await here.allows(), await there.allows()) == (True, False)
     await here.journal_queue.close()
     (kept,) = await shaky.store.rules.all()
@@ -63,12 +63,12 @@ async def test_a_rule_for_everywhere_holds_in_all_open_conversations_at_once(sha
     book = RuleBook()
     here, there = Open(shaky, book), Open(shaky, book)
     changes: list[str] = []
-    there.standing.on_change(lambda: changes.append("changed"))
+    there.permission_policy.on_change(lambda: changes.append("changed"))
     always = rule(RuleScope.ALWAYS)
-    here.standing.add(always)
+    here.permission_policy.add(always)
     assert (await here.allows(), await there.allows()) == (True, True)
     assert changes == ["changed"]
-    assert there.standing.revoke(always.id) == always
+    assert there.permission_policy.revoke(always.id) == always
     assert (await here.allows(), await there.allows()) == (False, False)
     for each in (here, there):
         await each.journal_queue.close()
@@ -79,10 +79,10 @@ async def test_a_rule_for_everywhere_holds_in_all_open_conversations_at_once(sha
 async def test_a_rule_for_a_workspace_follows_the_workspace(shaky: Shaky) -> None:
     book = RuleBook()
     here, there, elsewhere = (Open(shaky, book, workspace=each) for each in ("/w", "/w", "/v"))
-    here.standing.add(rule(RuleScope.WORKSPACE))
+    here.permission_policy.add(rule(RuleScope.WORKSPACE))
     assert [await each.allows() for each in (here, there, elsewhere)] == [True, True, False]
-    elsewhere.standing.set_workspace("/w")
-    here.standing.set_workspace(None)
+    elsewhere.permission_policy.set_workspace("/w")
+    here.permission_policy.set_workspace(None)
     assert [await each.allows() for each in (here, there, elsewhere)] == [False, True, True]
     for each in (here, there, elsewhere):
         await each.journal_queue.close()
@@ -92,8 +92,8 @@ async def test_when_a_rule_was_used_last_is_kept(shaky: Shaky) -> None:
     book = RuleBook()
     here = Open(shaky, book)
     always = rule(RuleScope.ALWAYS)
-    here.standing.add(always)
-    here.standing.nested().mark_used(always.id)
+    here.permission_policy.add(always)
+    here.permission_policy.nested().mark_used(always.id)
     await here.journal_queue.close()
     (kept,) = await shaky.store.rules.all()
     assert kept.last_used_at is not None
@@ -101,18 +101,18 @@ async def test_when_a_rule_was_used_last_is_kept(shaky: Shaky) -> None:
 
 
 async def test_rules_that_were_given_are_kept_nowhere(shaky: Shaky) -> None:
-    ledger = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
+    journal_queue = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
     given = rule(RuleScope.ALWAYS)
-    standing = SessionPermissionPolicy(ledger, RuleBook(), given=(given,))
-    assert isinstance(await standing.verdict(call("1", "act"), tool("act")), Allowed)
-    await ledger.close()
+    permission_policy = SessionPermissionPolicy(journal_queue, RuleBook(), given=(given,))
+    assert isinstance(await permission_policy.verdict(call("1", "act"), tool("act")), Allowed)
+    await journal_queue.close()
     assert await shaky.store.rules.all() == ()
 
 
 async def test_a_rule_that_the_disk_refuses_holds_and_is_written_later(shaky: Shaky) -> None:
     here = Open(shaky, RuleBook())
     shaky.refuse = DISK
-    here.standing.add(rule(RuleScope.CONVERSATION))
+    here.permission_policy.add(rule(RuleScope.CONVERSATION))
     await here.journal_queue.write_all()
     assert await here.allows()
     assert await shaky.store.rules.all() == ()
@@ -171,7 +171,7 @@ async def test_what_is_always_allowed_holds_for_calls_that_wait_elsewhere(shaky:
 
 async def test_without_a_rule_a_person_is_asked(shaky: Shaky) -> None:
     here = Open(shaky, RuleBook([rule(RuleScope.CONVERSATION, conversation_id="another")]))
-    assert isinstance(await here.standing.verdict(call("1", "act"), tool("act")), Ask)
+    assert isinstance(await here.permission_policy.verdict(call("1", "act"), tool("act")), Ask)
     await here.journal_queue.close()
 
 
@@ -228,7 +228,7 @@ async def test_a_stored_rule_holds_only_where_and_as_long_as_it_says(
     await shaky.store.rules.save(rule(**about))
     here = Open(shaky, RuleBook(await shaky.store.rules.all()), id="this", workspace="/here")
     assert await here.allows() is allows
-    nested = here.standing.nested(rules=[Rule(effect=RuleEffect.ALLOW, tool="*", scope=RuleScope.ALWAYS)])
+    nested = here.permission_policy.nested(rules=[Rule(effect=RuleEffect.ALLOW, tool="*", scope=RuleScope.ALWAYS)])
     assert isinstance(await nested.verdict(call("1", "act"), tool("act")), Allowed) is allows
     await here.journal_queue.close()
 
@@ -238,13 +238,13 @@ async def test_a_rule_that_is_laid_down_elsewhere_for_elsewhere_is_learned_and_d
 ) -> None:
     book = RuleBook()
     here, there = (Open(shaky, book, workspace=each) for each in ("/here", "/there"))
-    there.standing.add(rule(RuleScope.WORKSPACE))
+    there.permission_policy.add(rule(RuleScope.WORKSPACE))
     # Also one that names a folder which is not its own.
-    there.standing.add(rule(RuleScope.WORKSPACE, workspace="/elsewhere"))
+    there.permission_policy.add(rule(RuleScope.WORKSPACE, workspace="/elsewhere"))
     assert (await here.allows(), await there.allows()) == (False, True)
-    here.standing.add(rule(RuleScope.WORKSPACE, workspace="/elsewhere"))
+    here.permission_policy.add(rule(RuleScope.WORKSPACE, workspace="/elsewhere"))
     assert not await here.allows()
-    here.standing.set_workspace("/there")
+    here.permission_policy.set_workspace("/there")
     assert await here.allows()
     for each in (here, there):
         await each.journal_queue.close()
@@ -254,7 +254,7 @@ async def test_a_rule_that_forbids_in_another_workspace_forbids_nothing_here(sha
     deny = Rule(effect=RuleEffect.DENY, tool="act", scope=RuleScope.WORKSPACE, workspace="/there")
     here = Open(shaky, RuleBook([deny, rule(RuleScope.ALWAYS)]), workspace="/here")
     assert await here.allows()
-    here.standing.set_workspace("/there")
+    here.permission_policy.set_workspace("/there")
     assert not await here.allows()
     await here.journal_queue.close()
 
@@ -264,14 +264,14 @@ async def test_a_rule_is_kept_whatever_who_hears_of_it_adds_or_revokes_meanwhile
     here = Open(shaky, RuleBook())
 
     def meddle() -> None:
-        known = {each.id for each in here.standing.rules}
+        known = {each.id for each in here.permission_policy.rules}
         if "one" in known and "two" not in known:
-            here.standing.add(two)
+            here.permission_policy.add(two)
         if "never" in known:
-            here.standing.revoke("never")
+            here.permission_policy.revoke("never")
 
-    here.standing.on_change(meddle)
-    here.standing.add(one)
-    here.standing.add(never)
+    here.permission_policy.on_change(meddle)
+    here.permission_policy.add(one)
+    here.permission_policy.add(never)
     await here.journal_queue.close()
     assert {each.id for each in await shaky.store.rules.all()} == {"one", "two"}

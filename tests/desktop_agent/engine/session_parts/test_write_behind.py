@@ -20,17 +20,17 @@ def fails(*_: object) -> None:
 async def test_listeners_that_raise_end_nothing(tmp_path: Path) -> None:
     heard: list[StorageFailed | None] = []
     async with shaky_store(tmp_path) as shaky:
-        ledger = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
-        ledger.on_pending_change(fails)
-        ledger.on_trouble(fails)
-        ledger.on_trouble(heard.append)
+        journal_queue = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
+        journal_queue.on_pending_change(fails)
+        journal_queue.on_trouble(fails)
+        journal_queue.on_trouble(heard.append)
         shaky.refuse = DISK
-        await ledger.commit(Message.user("kept"))
+        await journal_queue.commit(Message.user("kept"))
         shaky.refuse = None
-        await ledger.write_all()
+        await journal_queue.write_all()
         assert heard == [DISK, None]
-        assert [each.text for each in (await shaky.store.load(ledger.record.id)).messages] == ["kept"]
-        await ledger.close()
+        assert [each.text for each in (await shaky.store.load(journal_queue.record.id)).messages] == ["kept"]
+        await journal_queue.close()
 
 
 @pytest.mark.parametrize("wait", ["gate", "late_gate"])
@@ -39,38 +39,38 @@ async def test_what_is_being_written_when_the_loop_stands_still_is_written_once(
 ) -> None:
     """Nobody hears any more whether the disk took it."""
     async with shaky_store(tmp_path) as shaky:
-        ledger = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
-        await ledger.commit(Message.user("one"))
+        journal_queue = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
+        await journal_queue.commit(Message.user("one"))
         gate = asyncio.Event()
         shaky.reached.clear()
         setattr(shaky, wait, gate)
-        writing = asyncio.create_task(ledger.commit(Message.user("two")))
+        writing = asyncio.create_task(journal_queue.commit(Message.user("two")))
         await shaky.reached.wait()
         setattr(shaky, wait, None)
-        ledger.change_record(title="three")
+        journal_queue.change_record(title="three")
         shaky.refuse = DISK
-        assert raised_on_another_loop(ledger.write_at_once) is DISK
+        assert raised_on_another_loop(journal_queue.write_at_once) is DISK
         shaky.refuse = None
-        assert raised_on_another_loop(ledger.write_at_once) is None
-        loaded = await shaky.store.load(ledger.record.id)
+        assert raised_on_another_loop(journal_queue.write_at_once) is None
+        loaded = await shaky.store.load(journal_queue.record.id)
         assert [each.text for each in loaded.messages] == ["one", "two"]
         assert loaded.record.title == "three"
         gate.set()
         await writing
-        await ledger.close()
-        assert [each.text for each in (await shaky.store.load(ledger.record.id)).messages] == ["one", "two"]
+        await journal_queue.close()
+        assert [each.text for each in (await shaky.store.load(journal_queue.record.id)).messages] == ["one", "two"]
 
 
 async def test_a_conversation_that_is_being_begun_when_the_loop_stands_still_has_a_place(tmp_path: Path) -> None:
     async with shaky_store(tmp_path) as shaky:
-        ledger = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
+        journal_queue = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
         gate = shaky.late_gate = asyncio.Event()
-        writing = asyncio.create_task(ledger.commit(Message.user("one")))
+        writing = asyncio.create_task(journal_queue.commit(Message.user("one")))
         await shaky.reached.wait()
         shaky.late_gate = None
-        assert raised_on_another_loop(ledger.write_at_once) is None
-        assert not ledger.is_new
+        assert raised_on_another_loop(journal_queue.write_at_once) is None
+        assert not journal_queue.is_new
         gate.set()
         await writing
-        await ledger.close()
-        assert [each.text for each in (await shaky.store.load(ledger.record.id)).messages] == ["one"]
+        await journal_queue.close()
+        assert [each.text for each in (await shaky.store.load(journal_queue.record.id)).messages] == ["one"]

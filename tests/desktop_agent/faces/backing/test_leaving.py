@@ -24,9 +24,9 @@ async def test_a_loop_that_ends_and_cancels_everything_does_not_keep_it_open(mon
 
     monkeypatch.setattr(HttpClient, "aclose", noted)
     async with demo(speed=2) as served:
-        conversing = ConversationRunner(served.options())
-        await (await conversing.start_run(Message.user("tell me a long story"))).wait_for_start()
-        close_soon(conversing)
+        conversation = ConversationRunner(served.options())
+        await (await conversation.start_run(Message.user("tell me a long story"))).wait_for_start()
+        close_soon(conversation)
         await asyncio.sleep(0)
         (task,) = _CLOSING_TASKS
         task.cancel()
@@ -38,13 +38,13 @@ async def test_a_loop_that_ends_and_cancels_everything_does_not_keep_it_open(mon
 async def test_a_reader_that_is_forgotten_in_another_thread_stops_its_run_and_no_other() -> None:
     gate = Gate()
     options, provider = acting(Turn(says("a"), gate.step), Turn(says("b")))
-    conversing = ConversationRunner(options)
-    run = await conversing.start_run(Message.user("one"))
+    conversation = ConversationRunner(options)
+    run = await conversation.start_run(Message.user("one"))
     await run.wait_for_start()
-    await asyncio.to_thread(abandon_soon, conversing, run)
-    again = await conversing.start_run(Message.user("two"))
-    abandon_soon(conversing, run)
+    await asyncio.to_thread(abandon_soon, conversation, run)
+    again = await conversation.start_run(Message.user("two"))
+    abandon_soon(conversation, run)
     async with asyncio.timeout(LIMIT):
         assert (await run.wait_for_end(), await again.wait_for_end()) == (RunEnd.CANCELLED, RunEnd.COMPLETED)
-    await conversing.aclose()
+    await conversation.aclose()
     provider.assert_finished()

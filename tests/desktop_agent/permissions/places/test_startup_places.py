@@ -268,8 +268,8 @@ def test_a_link_to_what_is_asked_about_anyway_hides_nothing(home: Path, make_ope
     work.mkdir()
     (work / "Makefile").symlink_to(".envrc")
     case = CallFacts(make_open_tool([Effect.WRITE]), "d", (PathSubject(f"{work}/.envrc"),))
-    grounds = ProtectedPaths(workspace=str(work), startup=startup_paths([f"{work}/.envrc"], str(work)))
-    assert [each.program for each in startup_files_to_ask_about(case, grounds).values()] == ["direnv"]
+    protected = ProtectedPaths(workspace=str(work), startup=startup_paths([f"{work}/.envrc"], str(work)))
+    assert [each.program for each in startup_files_to_ask_about(case, protected).values()] == ["direnv"]
 
 
 def test_links_among_packages_lead_to_ordinary_work(home: Path) -> None:

@@ -14,11 +14,11 @@ def test_keys_and_own_folders_are_hidden_with_links_followed(tmp_path: Path, mon
     (home / ".ssh").symlink_to(tmp_path / "keys")
     (home / "data").mkdir()
     monkeypatch.setenv("HOME", str(home))
-    bounds = build_policy(home, tmp_path, (home / "data",), network=True)
-    assert {tmp_path / "keys", home / ".config/gh", home / "data"} <= set(bounds.hidden)
-    assert home / ".gnupg" not in bounds.hidden
-    assert (bounds.writable, bounds.network) == ((home, tmp_path), True)
-    assert set(bounds.hidden_below(home)) == {home / ".config/gh", home / "data"}
+    policy = build_policy(home, tmp_path, (home / "data",), network=True)
+    assert {tmp_path / "keys", home / ".config/gh", home / "data"} <= set(policy.hidden)
+    assert home / ".gnupg" not in policy.hidden
+    assert (policy.writable, policy.network) == ((home, tmp_path), True)
+    assert set(policy.hidden_below(home)) == {home / ".config/gh", home / "data"}
 
 
 SECRETS = """

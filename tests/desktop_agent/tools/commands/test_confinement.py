@@ -105,8 +105,8 @@ def test_what_confines_nothing_does_not_work() -> None:
 def test_a_launcher_that_cannot_close_itself_in_starts_nothing(tmp_path: Path) -> None:
     import subprocess
 
-    bounds = SandboxPolicy((tmp_path,), ())
-    argv = landlock.landlock_command(("/bin/touch", str(tmp_path / "ran")), bounds)
+    policy = SandboxPolicy((tmp_path,), ())
+    argv = landlock.landlock_command(("/bin/touch", str(tmp_path / "ran")), policy)
     argv[argv.index("confined") + 1] = '{"writable": 1, "hidden": [], "network": false}'
     ended = subprocess.run(argv, env={}, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert ended.returncode == 125

@@ -132,5 +132,5 @@ async def test_a_line_is_said_to_be_sandboxed_only_where_the_confinement_holds(
 def test_caches_of_programs_that_look_lie_elsewhere(tmp_path: Path) -> None:
     from desktop_agent.tools.commands.environment import command_environment
 
-    made = command_environment({"PATH": "/usr/bin"}, tmp_path, network=False, only_reads=True)
+    made = command_environment({"PATH": "/usr/bin"}, tmp_path, network=False, is_read_only=True)
     assert {made["RUFF_CACHE_DIR"], made["MYPY_CACHE_DIR"]} == {f"{tmp_path}/cache/ruff", f"{tmp_path}/cache/mypy"}

@@ -105,11 +105,11 @@ def test_processes_are_counted_where_others_of_the_person_do_not_count(
     confinement: str, kernel: str, are_counted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("platform.release", lambda: kernel)
-    bounds = SandboxPolicy((tmp_path,), (), is_read_only=True)
+    policy = SandboxPolicy((tmp_path,), (), is_read_only=True)
     made = bubblewrap_sandbox("bwrap") if confinement == "bubblewrap" else landlock_sandbox()
-    words = made.command(["true"], tmp_path, bounds)
+    words = made.command(["true"], tmp_path, policy)
     assert any("NPROC" in word for word in words) == are_counted
-    said = explain_refusals("MemoryError", confinement, "/work", network=False, only_reads=True)
+    said = explain_refusals("MemoryError", confinement, "/work", network=False, is_read_only=True)
     assert ("2 GB of memory" in said, "1,024" in said) == (True, are_counted)
 
 

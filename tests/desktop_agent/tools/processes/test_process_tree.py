@@ -52,7 +52,7 @@ def test_one_that_stays_ends_last_and_by_itself(tmp_path: Path) -> None:
         "os.waitpid(child, 0)\nsys.exit(7)"
     )
     with subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "begun")], start_new_session=True) as process:
-        tree = ProcessTree(process.pid, new_mark(), stays=True)
+        tree = ProcessTree(process.pid, new_mark(), is_supervised=True)
         while not (tmp_path / "begun").exists():
             time.sleep(0.01)
         tree.kill()
@@ -61,7 +61,7 @@ def test_one_that_stays_ends_last_and_by_itself(tmp_path: Path) -> None:
 
 
 def test_one_that_stays_without_a_reason_is_killed_in_the_end(stranger: "subprocess.Popen[bytes]") -> None:
-    tree = ProcessTree(stranger.pid, new_mark(), stays=True)
+    tree = ProcessTree(stranger.pid, new_mark(), is_supervised=True)
     looks = 0
     while tree.kill():
         looks += 1

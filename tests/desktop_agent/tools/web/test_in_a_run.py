@@ -44,7 +44,7 @@ async def test_a_rule_that_denies_a_host_holds_however_it_is_written(host):
         tool = fetch_page(lambda: frozenset({"127.0.0.1"}))
         desk = desk_for(server.url(host), tool)
         desk.allow(tool)
-        desk.standing.add(Rule(effect=RuleEffect.DENY, tool="*", pattern=HostPattern(host="127.0.0.1")))
+        desk.permission_policy.add(Rule(effect=RuleEffect.DENY, tool="*", pattern=HostPattern(host="127.0.0.1")))
         await desk.execute()
     assert desk.memory.outcomes == [Outcome.DENIED]
     assert not server.requests
@@ -67,7 +67,7 @@ async def test_an_allowed_host_that_leads_to_another_is_a_call_of_its_own():
         tool = fetch_page(frozenset, way=way_of())
         desk = desk_for(server.url(), tool)
         host = urlsplit(server.url()).hostname or ""
-        desk.standing.add(Rule(effect=RuleEffect.ALLOW, tool=tool.identity, pattern=HostPattern(host=host)))
+        desk.permission_policy.add(Rule(effect=RuleEffect.ALLOW, tool=tool.identity, pattern=HostPattern(host=host)))
         await desk.execute()
     assert desk.memory.outcomes == [Outcome.SUCCEEDED]
     assert "moved to another host: http://other.example/" in str(desk.memory.results[0])

@@ -28,13 +28,13 @@ REVIEW = SamplingRequest("Notes", (("user", "Sum it up."), ("assistant", "Which?
 
 
 class Driver:
-    def __init__(self, qtbot, settle_ms=0, window=None, themes=None):
+    def __init__(self, qtbot, input_delay_ms=0, window=None, themes=None):
         self.window = window
-        self.dialog = ServerRequestDialog(themes or ThemeSource(), window, settle_ms=settle_ms)
+        self.dialog = ServerRequestDialog(themes or ThemeSource(), window, input_delay_ms=input_delay_ms)
         qtbot.addWidget(self.dialog)
         self.answers, self.pages = [], []
         self.dialog.answered.connect(lambda asked_id, answer: self.answers.append((asked_id, answer)))
-        self.dialog.page_wanted.connect(self.pages.append)
+        self.dialog.open_page_requested.connect(self.pages.append)
         self._qtbot = qtbot
 
     def show(self, *asked):
@@ -143,7 +143,7 @@ def test_closing_the_window_is_no_answer_too(driver):
 
 
 def test_what_is_typed_as_it_appears_answers_nothing_and_lands_in_no_field(qtbot):
-    driver = Driver(qtbot, settle_ms=60_000)
+    driver = Driver(qtbot, input_delay_ms=60_000)
     driver.dialog.set_requests([form(schema={"properties": {"name": {"type": "string"}}})])
     driver.dialog.open()
     # Its keys are heard from then on.
@@ -216,8 +216,8 @@ def test_the_answer_is_shown_with_its_cost_before_it_goes(driver):
 class Unshowable(asking_dialog.ServerRequestPage):
     """The page of one server cannot be built."""
 
-    def __init__(self, themes, asked, settle_ms):
-        super().__init__(themes, asked, settle_ms)
+    def __init__(self, themes, asked, input_delay_ms):
+        super().__init__(themes, asked, input_delay_ms)
         if asked.request.server == "Odd":
             raise OverflowError
 
@@ -268,7 +268,7 @@ def test_the_step_to_take_is_the_filled_button(driver):
 
 
 def test_a_click_that_was_on_its_way_opens_no_page(qtbot):
-    driver = Driver(qtbot, settle_ms=60_000)
+    driver = Driver(qtbot, input_delay_ms=60_000)
     driver.dialog.set_requests([page("https://example.org/")])
     driver.dialog.open()
     driver.press("Open the page")

@@ -26,9 +26,9 @@ def test_every_kind_that_a_form_may_have():
     found = parse_fields({"properties": kinds, "required": ["text", 7]})
     assert [each.kind for each in found] == list(kinds)
     assert [each.required for each in found] == [True] + [False] * 6
-    assert (found[0].least, found[0].most) == (2, 5)
-    assert (found[1].least, found[1].most) == (0.5, 2)
-    assert (found[5].least, found[5].most) == (1, 2)
+    assert (found[0].minimum, found[0].maximum) == (2, 5)
+    assert (found[1].minimum, found[1].maximum) == (0.5, 2)
+    assert (found[5].minimum, found[5].maximum) == (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -134,5 +134,5 @@ def test_values_are_sent_in_their_own_type_and_nothing_of_what_is_empty():
 @pytest.mark.parametrize("bound", [10**400, -(10**16), float("inf"), float("nan")])
 def test_a_bound_that_nobody_could_write_is_none(bound):
     made = field(type="integer", minimum=bound, maximum=bound)
-    assert (made.least, made.most) == (None, None)
+    assert (made.minimum, made.maximum) == (None, None)
     assert validate_value(made, "5") == ""

@@ -107,8 +107,8 @@ def test_that_a_line_is_not_understood_is_said_once():
 class OneWaits:
     """As much of a session as the screens ask for the waiting calls."""
 
-    def __init__(self, standing, approval):
-        self.standing = standing
+    def __init__(self, permission_policy, approval):
+        self.permission_policy = permission_policy
         self.approvals = SimpleNamespace(open_approvals=(approval,))
 
 
@@ -116,17 +116,17 @@ def test_only_those_outside_who_were_shown_are_trusted():
     first, later = (UntrustedSource("web", "a command that used the network", each) for each in ("1", "2"))
 
     async def trusted_after(*shown):
-        standing = PermissionPolicy()
+        permission_policy = PermissionPolicy()
         for each in shown:
-            standing.mark_untrusted(each)
+            permission_policy.mark_untrusted(each)
         tool = Tool("run_command", "Runs.", JsonSchema({"type": "object"}), _run)
-        verdict = Ask("digest", (standing.untrusted_content.suspension.why,))
+        verdict = Ask("digest", (permission_policy.untrusted_content.suspension.why,))
         approval = Approval("a", ToolUse(id="c", name=tool.name, input={}), tool, verdict=verdict)
-        approvals = Approvals(OneWaits(standing, approval))
+        approvals = Approvals(OneWaits(permission_policy, approval))
         assert approvals.waiting()[0].outsiders == tuple(each.name for each in shown)
-        standing.mark_untrusted(later)
+        permission_policy.mark_untrusted(later)
         approvals.trust()
-        return standing.untrusted_content.sources
+        return permission_policy.untrusted_content.sources
 
     assert asyncio.run(trusted_after(first)) == (later,)
     assert asyncio.run(trusted_after(first, later)) == ()

@@ -76,12 +76,12 @@ def test_what_was_taken_out_can_be_put_back_where_it_was(working):
         conduct = conversation.session_controls
         for text in ("one", "two", "three"):
             conversation.send(Message.user(text), "idle")
-        taken = conduct.remove_message(conduct.waiting[1].id)
+        removed = conduct.remove_message(conduct.waiting[1].id)
         assert [each.text for each in conduct.waiting] == ["one", "three"]
-        conduct.put_back(taken)
+        conduct.restore_message(removed)
         assert [each.text for each in conduct.waiting] == ["one", "two", "three"]
         with pytest.raises(WrongUse):
-            conduct.put_back(taken)
+            conduct.restore_message(removed)
         with pytest.raises(WrongUse):
             conduct.remove_message("gone")
         for each in conduct.waiting:

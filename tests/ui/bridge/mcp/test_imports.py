@@ -36,7 +36,7 @@ def test_ids_are_new_each():
 def test_what_the_other_program_would_fill_in_is_left_to_the_person():
     entry = {"command": "x", "args": ["${workspaceFolder}"], "env": {"TOKEN": "${input:token}", "KEY": "abc"}}
     (found,) = preview_of(text(files=entry), ()).found
-    assert (found.gaps, found.left) == (("TOKEN",), ("${workspaceFolder}",))
+    assert (found.placeholders, found.unresolved) == (("TOKEN",), ("${workspaceFolder}",))
     assert found.server.secret_names == ("TOKEN", "KEY")
     assert [*preview_of(text(files=entry), ()).imported.secrets] == ["mcp/files/KEY"]
 
@@ -124,7 +124,7 @@ def test_a_file_that_cannot_be_taken_is_refused_in_words(in_loop, home, name):
     async def work():
         async with opened(home / "data") as (_, imports):
             refused, read = Heard(imports.refused), Heard(imports.file_read)
-            read._signal.connect(imports.look)
+            read._signal.connect(imports.preview)
             imports.read(home / name)
             assert name in str(await refused.next()) or "too long" in str(refused[-1])
 
@@ -137,7 +137,7 @@ def test_nothing_is_there_before_it_is_taken(in_loop, home, kept):
     async def work():
         async with opened(home / "data") as (bridge, imports):
             looked, taken, refused = Heard(imports.previewed), Heard(imports.taken), Heard(imports.refused)
-            imports.look(text(one=GOOD, two=GOOD))
+            imports.preview(text(one=GOOD, two=GOOD))
             (preview,) = looked
             assert (bridge.engine.preferences.mcp.servers, kept) == ((), {})
             imports.take(preview, {"one"})

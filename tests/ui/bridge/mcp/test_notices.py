@@ -11,20 +11,20 @@ def test_a_notice_is_told_once_also_when_many_came_between(in_loop, tmp_path):
         before = Sentence("before anybody listened")
         bridge.engine.mcp._notify(before)
         notices = McpNotices(bridge.engine)
-        told = Heard(notices.told)
+        noticed = Heard(notices.noticed)
         notices.notify_all()
-        assert told == [before]
+        assert noticed == [before]
         many = [Sentence("{n} is another tool now", {"n": str(number)}) for number in range(20)]
         for each in (*many, before, *many):
             bridge.engine.mcp._notify(each)
-        assert told == [before, *many]
+        assert noticed == [before, *many]
         for digest in ("one", "other", "one"):
             bridge.engine.mcp._notify(Sentence(before.template), digest)
-        assert told[21:] == [before, before]
+        assert noticed[21:] == [before, before]
         bridge.engine.mcp._notify_failure(before)
         bridge.engine.mcp._notify_failure(before)
-        assert told[-2:] == [before, before]
-        told.leave()
+        assert noticed[-2:] == [before, before]
+        noticed.leave()
         await bridge.close()
 
     in_loop(work())

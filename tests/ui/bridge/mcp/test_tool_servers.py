@@ -151,12 +151,12 @@ def silent_address():
 
     @asynccontextmanager
     async def listen():
-        async def hear(reader, writer):
+        async def on_event(reader, writer):
             while await reader.read(1_000):
                 pass
             writer.close()
 
-        server = await asyncio.start_server(hear, "127.0.0.1", 0)
+        server = await asyncio.start_server(on_event, "127.0.0.1", 0)
         async with server:
             port = server.sockets[0].getsockname()[1]
             connection = HttpConnection(url=f"http://127.0.0.1:{port}/mcp", sign_in=True)

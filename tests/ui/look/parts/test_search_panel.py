@@ -9,11 +9,11 @@ def test_the_height_of_many_rows_is_asked_of_no_more_than_are_seen(qtbot):
     count = 3
     panel = SearchPanel(ThemeSource(), lambda _: [ResultRow(text=str(at)) for at in range(count)], "Rows")
     qtbot.addWidget(panel)
-    panel.begin()
+    panel.reset()
     few = panel.whole_height(10_000)
     assert few < 300
     count = 5_000
-    panel.begin()
+    panel.reset()
     asked = []
     delegate = panel._list.itemDelegate()
     measured = delegate.sizeHint

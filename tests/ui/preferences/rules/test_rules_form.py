@@ -42,7 +42,7 @@ class Driver:
         qtbot.addWidget(self.form)
         self.revoked, self.wanted = [], []
         self.form.revoke_requested.connect(self.revoked.append)
-        self.form.judgement_requested.connect(lambda *given: self.wanted.append(given))
+        self.form.dry_run_requested.connect(lambda *given: self.wanted.append(given))
         self.form.show()
         self.bot = qtbot
 

@@ -33,7 +33,7 @@ class Driver:
         self.form = McpServersForm(ThemeSource())
         qtbot.addWidget(self.form)
         self.facts = []
-        self.form.change_wanted.connect(self.change)
+        self.form.change_requested.connect(self.change)
         for name in ("saved", "removed", "test_requested", "log_watched", "sign_in_requested", "states_wanted"):
             getattr(self.form, name).connect(lambda *given, name=name: self.facts.append((name, *given)))
         self.form.resize(600, 900)

@@ -315,7 +315,7 @@ def test_what_a_specialist_changed_is_undone_at_its_call_also_after_a_restart(on
 def test_what_cannot_be_undone_is_named(on_screen, folder):
     async def work(screen):
         screen.conversation.change(workspace=str(folder))
-        screen.engine._sessions[screen.conversation.id].standing.add(Rule(effect="allow", tool="run_command"))
+        screen.engine._sessions[screen.conversation.id].permission_policy.add(Rule(effect="allow", tool="run_command"))
         screen.conversation.session_controls.set_mode("accept-edits")
         await screen.say("change it")
         opened = await since(screen)

@@ -275,7 +275,7 @@ def test_one_that_is_made_in_the_settings_can_be_chosen_in_the_open_conversation
         await pages.press("Save")
         await screen.idle()
         assert picker(screen).accessibleDescription() == "Careful: Nothing is changed"
-        assert screen.engine._sessions[screen.conversation.id].standing.mode.mutating == "deny"
+        assert screen.engine._sessions[screen.conversation.id].permission_policy.mode.mutating == "deny"
 
     async def look(screen):
         assert "Careful: Nothing is changed" in offers(screen)

@@ -31,14 +31,14 @@ def framing(size, view, ratio=1.0):
 def test_what_fits_is_whole_in_the_middle_and_never_enlarged():
     made = framing(QSize(1000, 500), QSize(500, 500))
     assert made.zoom == 0.5
-    assert made.box().getRect() == (0, 125, 500, 250)
-    assert framing(QSize(10, 10), QSize(500, 500)).box().getRect() == (245, 245, 10, 10)
+    assert made.picture_rect().getRect() == (0, 125, 500, 250)
+    assert framing(QSize(10, 10), QSize(500, 500)).picture_rect().getRect() == (245, 245, 10, 10)
 
 
 def test_a_hundred_percent_is_a_pixel_of_the_screen():
     made = framing(QSize(1000, 1000), QSize(200, 200), 2.0)
     made.zoom_to(1.0)
-    assert made.box().width() == 500
+    assert made.picture_rect().width() == 500
     assert made.can_move
 
 
@@ -53,8 +53,11 @@ def test_no_empty_room_beside_a_picture_that_is_larger_than_its_view(size, view,
         else:
             made.fits = True
         assert made.zoom <= MAX_ZOOM
-        box = made.box()
-        for start, length, room in ((box.left(), box.width(), view.width()), (box.top(), box.height(), view.height())):
+        picture_rect = made.picture_rect()
+        for start, length, room in (
+            (picture_rect.left(), picture_rect.width(), view.width()),
+            (picture_rect.top(), picture_rect.height(), view.height()),
+        ):
             if length <= room:
                 assert abs(start + length / 2 - room / 2) <= 1
             else:
@@ -69,9 +72,9 @@ def test_the_point_under_the_pointer_stays(size, view, ratio, across, down):
     at = QPointF(across * view.width(), down * view.height())
 
     def under(framed):
-        return (at - framed.box().topLeft()) * (ratio / framed.zoom)
+        return (at - framed.picture_rect().topLeft()) * (ratio / framed.zoom)
 
-    if made.box().width() < view.width() * 2 or made.box().height() < view.height() * 2:
+    if made.picture_rect().width() < view.width() * 2 or made.picture_rect().height() < view.height() * 2:
         return
     before = under(made)
     made.zoom_to(12.0, at)

@@ -27,7 +27,9 @@ async def turn_on(screen):
     )
     session = screen.engine._sessions[screen.conversation.id]
     for tool in ("trigger-elicitation-request", "trigger-sampling-request"):
-        session.standing.add(Rule(effect=RuleEffect.ALLOW, tool=f"every__{tool}", scope=RuleScope.CONVERSATION))
+        session.permission_policy.add(
+            Rule(effect=RuleEffect.ALLOW, tool=f"every__{tool}", scope=RuleScope.CONVERSATION)
+        )
     await screen.idle()
 
 

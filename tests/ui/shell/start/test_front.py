@@ -30,7 +30,7 @@ def front(qapp, tmp_path):
     made = StartupWindow(qapp, ThemeSource(), tmp_path)
     yield made
     if isValid(made.window):
-        made.leave()
+        made.close_window()
     made.deleteLater()
 
 

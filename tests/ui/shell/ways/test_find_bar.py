@@ -143,18 +143,18 @@ def test_the_window_opens_it_by_its_keys(on_screen):
         await screen.say("Say something")
         page = screen.window.page
         screen.action("Find in conversation").trigger()
-        assert page.ways.find_bar.isVisible()
+        assert page.navigation.find_bar.isVisible()
         field = screen.find(QLineEdit, "Find in conversation")
         field.setText("needle")
-        await until(lambda: page.ways.find_bar._found.total == 2)
+        await until(lambda: page.navigation.find_bar._found.total == 2)
         screen.action("Find next").trigger()
-        assert page.ways.find_bar._found.current == 2
+        assert page.navigation.find_bar._found.current == 2
         screen.action("Find previous").trigger()
-        assert page.ways.find_bar._found.current == 1
+        assert page.navigation.find_bar._found.current == 1
         keys = {text: screen.action(text).shortcut().toString() for text in ("Find in conversation", "Find next")}
         assert keys == {"Find in conversation": "Ctrl+F", "Find next": "F3"}
         QTest.keyClick(field, Qt.Key.Key_Escape)
-        assert page.ways.find_bar.isHidden()
+        assert page.navigation.find_bar.isHidden()
 
     on_screen(work, Turn(ContentDelta("A needle, a needle.")))
 

@@ -91,7 +91,7 @@ def test_a_conversation_of_300_messages_is_read_in_order_without_being_laid_out(
     assert after["rows"] <= before["rows"] + 5
     assert after["top"] == before["top"]
     first = window.ask("row", 1)
-    assert [part["name"] for part in first["children"]] == ["Answer 1.", "• item", "Its end."]
+    assert [block_node["name"] for block_node in first["children"]] == ["Answer 1.", "• item", "Its end."]
 
 
 def flat(node):
@@ -104,7 +104,7 @@ def test_every_block_says_what_it_is(opened):
     window = opened("rich")
     row = window.ask("row", 1)
     parts = row["children"]
-    assert [(part["role"], part["name"]) for part in parts] == [
+    assert [(block_node["role"], block_node["name"]) for block_node in parts] == [
         ("heading", "Title"),
         ("paragraph", "Some text with a link."),
         ("heading", "Second"),
@@ -117,7 +117,7 @@ def test_every_block_says_what_it_is(opened):
         ("separator", ""),
         ("paragraph", "The 😀 end of it."),
     ]
-    assert [part["level"] for part in parts if part["role"] == "heading"] == ["1", "2"]
+    assert [block_node["level"] for block_node in parts if block_node["role"] == "heading"] == ["1", "2"]
     assert parts[-1]["text"] == "The 😀 end of it."
     table = parts[6]
     assert [[cell["name"] for cell in line["children"]] for line in table["children"]] == [

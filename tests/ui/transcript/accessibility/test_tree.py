@@ -36,7 +36,7 @@ def test_thousands_of_rows_are_offered_and_only_some_are_kept(qtbot):
 
 def test_all_of_a_long_message_that_nobody_came_near_is_offered(qtbot):
     stand = Stand(qtbot, [Message.assistant(LONG), *(Message.user(f"Message {number}") for number in range(100))])
-    said = "\n".join(part.text(TEXT) for part in children(tree_of(stand).child(0)))
+    said = "\n".join(block_node.text(TEXT) for block_node in children(tree_of(stand).child(0)))
     assert [line for line in said.split("\n") if line] == LONG.split("\n\n")
 
 
@@ -83,8 +83,8 @@ def test_the_caret_and_its_block_have_the_keyboard(qtbot):
     stand = Stand(qtbot, [Message.assistant("One\n\nTwo 😀 three")])
     stand.begin()
     stand.press("down", "end")
-    part = tree_of(stand).child(0).child(1)
-    text = part.textInterface()
+    block_node = tree_of(stand).child(0).child(1)
+    text = block_node.textInterface()
     assert (text.cursorPosition(), text.characterCount()) == (12, 12)
     assert text.text(4, 6) == "😀"
     assert tree_of(stand).focusChild().text(NAME) == "Two 😀 three"

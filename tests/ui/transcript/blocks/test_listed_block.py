@@ -171,8 +171,8 @@ def test_words_on_the_colour_of_a_selection_can_be_read(qtbot):
     picture = standing.view.viewport().grab().toImage()
     corner = row.block_box(1).topLeft() + standing.view.row_viewport.row_box(0).topLeft()
     found = set()
-    for place in row.blocks[1].places()[:2]:
-        box = place.translated(corner)
+    for position in row.blocks[1].places()[:2]:
+        box = position.translated(corner)
         points = product(range(box.left(), box.right()), range(box.top(), box.bottom()))
         found |= {picture.pixelColor(*point).name() for point in points}
     theme = standing.themes.theme
@@ -201,7 +201,7 @@ def test_caret_browsing_walks_through_sources(qtbot):
     places = []
     for _ in range(4):
         QTest.keyClick(view, Qt.Key.Key_Right)
-        places.append(view.caret.place.offset)
+        places.append(view.caret.position.offset)
     size = len(TITLES[1])
     assert places == [7, 8, 8 + size, 9 + size]
     with qtbot.waitSignal(view.link_activated) as opened:

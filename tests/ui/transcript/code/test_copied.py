@@ -20,8 +20,8 @@ def test_copied_is_said_for_two_seconds(look, monkeypatch):
 
     def frames():
         waiting, later[:] = later[:], []
-        for act in waiting:
-            act()
+        for callback in waiting:
+            callback()
 
     host = CodeCallbacks(lambda text: None, lambda: None, run_later=later.append, on_arrived=lambda: arrived.append(1))
     block = CodeBlock("x", "py", host)

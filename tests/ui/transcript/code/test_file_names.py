@@ -61,20 +61,20 @@ def test_the_button_gives_name_and_text(qapp):
 
 
 def test_a_narrow_head_keeps_its_buttons_apart_from_its_title(qapp):
-    look = RenderStyle(LIGHT, 100)
+    style = RenderStyle(LIGHT, 100)
     block = CodeBlock("x", "python", CodeCallbacks(lambda text: None, lambda: None, save=lambda *given: None))
-    block.layout(260, look)
+    block.layout(260, style)
     boxes = [control.box for control in block.controls()]
     assert all(not one.intersects(other) for one in boxes for other in boxes if one is not other)
     assert all(box.left() >= 0 for box in boxes)
 
 
 def test_where_there_is_no_room_the_least_needed_buttons_go(qapp):
-    look = RenderStyle(LIGHT, 100)
+    style = RenderStyle(LIGHT, 100)
     block = CodeBlock("x", "python", CodeCallbacks(lambda text: None, lambda: None, save=lambda *given: None))
     names = []
     for width in (400, 150, 80):
-        block.layout(width, look)
+        block.layout(width, style)
         names.append([control.name for control in block.controls()])
         assert all(control.box.left() >= 0 for control in block.controls())
     assert names == [

@@ -12,11 +12,11 @@ WIDTH = 400
 
 @pytest.fixture
 def output(qapp):
-    look = RenderStyle(LIGHT, 100)
+    style = RenderStyle(LIGHT, 100)
     block = OutputBlock("x" * 500 + "\nold", [], CodeCallbacks(lambda text: None, lambda: None), "output")
-    block.layout(WIDTH, look)
+    block.layout(WIDTH, style)
     assert block.scroll_horizontally(500)
-    return block, look
+    return block, style
 
 
 def left(block, offset=0):
@@ -25,17 +25,17 @@ def left(block, offset=0):
 
 @pytest.mark.parametrize("text", ["x" * 500 + "\nnew", "y" * 300, "x" * 500 + "\nold\nand more"])
 def test_other_output_is_moved_sideways_as_far(output, text):
-    block, look = output
+    block, style = output
     before = left(block)
     block.show(text, [])
-    block.layout(WIDTH, look)
+    block.layout(WIDTH, style)
     assert block.text == text
     assert left(block) == before
 
 
 def test_shorter_output_is_moved_no_further_than_it_reaches(output):
-    block, look = output
+    block, style = output
     block.show("x" * 60, [])
-    block.layout(WIDTH, look)
+    block.layout(WIDTH, style)
     assert left(block, 60) < WIDTH
-    assert left(block, 60) > WIDTH - look.px(60)
+    assert left(block, 60) > WIDTH - style.px(60)

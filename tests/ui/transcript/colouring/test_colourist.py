@@ -73,7 +73,7 @@ def test_one_child_does_it_all(desk):
 
 
 def test_no_child_without_code(qtbot, desk):
-    desk.process.look()
+    desk.process.style()
     assert desk.process.started == 0
 
 
@@ -91,14 +91,14 @@ def test_what_is_refused_is_that_text_and_no_other_of_the_same_hash(desk, monkey
     monkeypatch.setattr(module, "hash", lambda _: 1, raising=False)
     monkeypatch.setattr(HighlightRequest, "__hash__", lambda _: 1)
     desk.ask(HighlightRequest(ENDLESS, "scala"))
-    assert desk.process.refuses(HighlightRequest(ENDLESS, "scala"))
-    assert desk.process.refuses(HighlightRequest(ENDLESS, "scala", LexerState(1)))
+    assert desk.process.is_refused(HighlightRequest(ENDLESS, "scala"))
+    assert desk.process.is_refused(HighlightRequest(ENDLESS, "scala", LexerState(1)))
     for other in (
         HighlightRequest("val x = 1", "scala"),
         HighlightRequest(ENDLESS, "python"),
         HighlightRequest("\ud83d", "scala"),
     ):
-        assert not desk.process.refuses(other)
+        assert not desk.process.is_refused(other)
 
 
 def test_the_lines_before_what_has_no_end_are_coloured(desk):
@@ -129,7 +129,7 @@ def test_where_no_signal_ends_the_child_the_window_does(desk, qtbot):
 def test_a_window_that_stood_still_does_not_blame_the_child(desk, qtbot):
     heard = []
     desk._errands.append(HighlightJob(HighlightRequest("x = 1", "python"), heard.append))
-    desk.process.look()
+    desk.process.style()
     assert desk.process._child.waitForReadyRead(30_000)
     desk.process._on_late()
     qtbot.waitUntil(lambda: bool(heard))
@@ -183,12 +183,12 @@ def test_after_a_while_without_work_the_child_is_let_go(desk, qtbot):
 def test_the_end_leaves_nothing(desk, text):
     heard = []
     desk._errands.append(HighlightJob(HighlightRequest(text, "python"), heard.append))
-    desk.process.look()
+    desk.process.style()
     child = desk.child
     desk.process.close()
     assert not child.is_running()
     assert heard == []
-    desk.process.look()
+    desk.process.style()
     assert not desk.process.is_busy
 
 

@@ -18,8 +18,8 @@ LONG = "def f():\n    return 1  # one\n" * 200
 
 
 @pytest.fixture
-def highlighter(stage):
-    return stage.highlighter
+def highlighter(render_context):
+    return render_context.highlighter
 
 
 def wait(qtbot, highlighter):

@@ -40,8 +40,8 @@ Last[^1].
 """
 
 
-def answer(stage, text=ANSWER):
-    return make_row(Transcript([Message.assistant(text)])[0], stage, 0)
+def answer(render_context, text=ANSWER):
+    return make_row(Transcript([Message.assistant(text)])[0], render_context, 0)
 
 
 def place(row, words, offset=0):
@@ -75,8 +75,8 @@ def forms(row, start, end):
         ("note", 0, 4, "[^1]: note", "<div><sup>1</sup> note</div>"),
     ],
 )
-def test_inside_of_one_block(stage, words, start, end, markdown, html):
-    row = answer(stage)
+def test_inside_of_one_block(render_context, words, start, end, markdown, html):
+    row = answer(render_context)
     at, _ = place(row, words)
     _, copied, as_html = forms(row, (at, start), (at, end))
     assert (copied, as_html.replace("<p>more</p>", "more")) == (markdown, html)
@@ -95,20 +95,20 @@ def test_inside_of_one_block(stage, words, start, end, markdown, html):
         (("Last", 0), ("note", 4), "Last[^1].\n\n[^1]: note"),
     ],
 )
-def test_over_several_blocks_what_stands_around_them_comes_along(stage, first, last, markdown):
-    row = answer(stage)
+def test_over_several_blocks_what_stands_around_them_comes_along(render_context, first, last, markdown):
+    row = answer(render_context)
     assert row.markdown(place(row, *first), place(row, *last)) == markdown
 
 
-def test_a_place_at_the_edge_of_a_block_takes_nothing_of_it(stage):
-    row = answer(stage)
+def test_a_place_at_the_edge_of_a_block_takes_nothing_of_it(render_context):
+    row = answer(render_context)
     plain, markdown, html = forms(row, place(row, "Title", 5), place(row, "one"))
     assert plain == markdown.replace("**", "").strip() == "Some bold and $x^2$."
     assert html.startswith("<p>Some ")
 
 
-def test_the_whole_answer(stage):
-    row = answer(stage)
+def test_the_whole_answer(render_context):
+    row = answer(render_context)
     assert row.markdown() == ANSWER.replace("|---|--:|", "| --- | --: |").strip()
     reader = SafeReader()
     reader.feed(row.html())
@@ -116,9 +116,9 @@ def test_the_whole_answer(stage):
     assert "☑ three" in reader.words
 
 
-def test_html_runs_nothing_and_leads_only_to_the_web(stage):
+def test_html_runs_nothing_and_leads_only_to_the_web(render_context):
     row = answer(
-        stage,
+        render_context,
         '<script>alert(1)</script> [x](javascript:alert) [y](https://y.org/?a="b"&c)\n\n'
         '![p](https://x.org/p.png)\n\n```"><img src=x onerror=y>\n</code><b>\n```\n\n'
         "[^<b>]: <i>\n\n| <u> |\n|---|\n| `<s>` |",
@@ -130,8 +130,8 @@ def test_html_runs_nothing_and_leads_only_to_the_web(stage):
     assert "<img" not in row.html()
 
 
-def test_a_long_table_keeps_its_head_wherever_it_is_copied_from(stage):
-    row = answer(stage, "| a | b |\n|---|---|\n" + "".join(f"| {n} | x |\n" for n in range(600)))
+def test_a_long_table_keeps_its_head_wherever_it_is_copied_from(render_context):
+    row = answer(render_context, "| a | b |\n|---|---|\n" + "".join(f"| {n} | x |\n" for n in range(600)))
     assert len(row.blocks) > 2
     assert row.markdown((2, 0), (2, 8)).splitlines()[:2] == ["| a | b |", "| --- | --- |"]
     assert row.markdown().count("| a | b |") == 1
@@ -141,9 +141,9 @@ def test_a_long_table_keeps_its_head_wherever_it_is_copied_from(stage):
     assert rows[-1] == ["599", "x"]
 
 
-def test_what_was_not_read_yet_is_copied_too(stage):
+def test_what_was_not_read_yet_is_copied_too(render_context):
     text = "".join(f"Paragraph {n} with **some** words.\n\n- item\n\n" for n in range(LONG_TEXT // 20)).strip()
-    row = answer(stage, text)
+    row = answer(render_context, text)
     assert len(row.blocks) < 200
     assert row.markdown() == text
     begun = row.extracts()
@@ -153,9 +153,9 @@ def test_what_was_not_read_yet_is_copied_too(stage):
     assert [first.text, *rest] == [each.text for each in row.extracts()]
 
 
-def test_a_prompt_is_markdown_as_it_was_typed_unless_it_would_swallow_what_follows(stage):
+def test_a_prompt_is_markdown_as_it_was_typed_unless_it_would_swallow_what_follows(render_context):
     def typed(text):
-        return make_row(Transcript([Message.user(text)])[0], stage, 0).markdown()
+        return make_row(Transcript([Message.user(text)])[0], render_context, 0).markdown()
 
     assert typed("Fix *this*:\n```py\nx\n```") == "Fix *this*:\n```py\nx\n```"
     assert typed("Look:\n```\nx") == "Look:\n\\`\\`\\`\nx"

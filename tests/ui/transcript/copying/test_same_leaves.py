@@ -43,7 +43,7 @@ def shapes(text):
         else:
             found.append((leaf, leaf.text))
     return [
-        (leaf.kind, said, leaf.level, leaf.info, leaf.inside, leaf.tight, leaf.aligns, leaf.starts, leaf.separator)
+        (leaf.kind, said, leaf.level, leaf.info, leaf.containers, leaf.tight, leaf.aligns, leaf.starts, leaf.separator)
         for leaf, said in found
     ]
 
@@ -115,13 +115,13 @@ def test_html_is_closed_in_order(text):
 @example("- a\n- b\n\n| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 400 + "\n```py extra\nx\n```\n\n[^1]: note\n\nx[^1]")
 @example("word " * 3000 + "\n\n" + "# h\n\n- a\n- b\n\n" * 900)
 @given(texts)
-def test_a_whole_answer_in_its_row(stage, text):
+def test_a_whole_answer_in_its_row(render_context, text):
     # Of a linked picture that stands alone, the picture is kept; of code without a word, nothing.
     has_words = all(leaf.text for leaf in parse_leaves(text)[0] if leaf.kind == "code")
     if can_be_said(text) and has_words and "[![" not in text:
         transcript = Transcript([Message.assistant(text)])
         if len(transcript):
-            assert shapes(make_row(transcript[0], stage, 0).markdown()) == shapes(text)
+            assert shapes(make_row(transcript[0], render_context, 0).markdown()) == shapes(text)
 
 
 def test_paragraphs_are_copied_as_they_were_written():

@@ -35,7 +35,7 @@ class Stand:
         self.view.resize(800, 600)
         self.view.show()
 
-    def tell(self, text):
+    def notify(self, text):
         self.view.set_transcript(Transcript([Message(role=Role.ASSISTANT, blocks=(Text(text=text),))]))
         return self.block
 
@@ -65,8 +65,8 @@ SOURCE = "flowchart TD\n A --> B"
 
 
 def test_it_is_shown_and_hidden_again_and_opens_large(stand):
-    block = stand.tell(f"Look:\n\n```mermaid\n{SOURCE}\n```\n\nEnd.")
-    before = block.layout(700, stand.view._render_context.look)
+    block = stand.notify(f"Look:\n\n```mermaid\n{SOURCE}\n```\n\nEnd.")
+    before = block.layout(700, stand.view._render_context.style)
     assert "Show diagram" in stand.names()
     stand.press("Show diagram")
     assert "Stop drawing" in stand.names()
@@ -87,7 +87,7 @@ def test_it_is_shown_and_hidden_again_and_opens_large(stand):
 
 
 def test_another_theme_draws_it_anew(stand):
-    stand.tell(f"```mermaid\n{SOURCE}\n```")
+    stand.notify(f"```mermaid\n{SOURCE}\n```")
     stand.press("Show diagram")
     stand.wait_for("Show source")
     stand.themes.use(DARK, 100)
@@ -96,22 +96,22 @@ def test_another_theme_draws_it_anew(stand):
 
 
 def test_what_cannot_be_drawn_says_why_above_its_source(stand):
-    block = stand.tell("```mermaid\nwrong\n```")
+    block = stand.notify("```mermaid\nwrong\n```")
     stand.press("Show diagram")
     stand.bot.waitUntil(lambda: block._problem is not None)
     assert diagram_error_sentence(block._problem) == (
         "This diagram cannot be drawn: Parse error on line 2. Ask for it again, or mend the source."
     )
     assert "Show diagram" in stand.names()
-    assert block._head > stand.view._render_context.look.px(34)
+    assert block._head > stand.view._render_context.style.px(34)
 
 
 def test_stop_ends_it(stand):
-    block = stand.tell("```mermaid\nhang\n```")
+    block = stand.notify("```mermaid\nhang\n```")
     stand.press("Show diagram")
     stand.bot.waitUntil(lambda: bool(stand.view._render_context.diagrams._renderer._running))
     stand.press("Stop drawing")
-    stand.bot.waitUntil(lambda: not stand.view._render_context.diagrams._workshop.is_busy)
+    stand.bot.waitUntil(lambda: not stand.view._render_context.diagrams._job_queue.is_busy)
     assert block._problem is None
     assert "Show diagram" in stand.names()
 
@@ -164,14 +164,14 @@ def test_what_failed_is_not_drawn_again_by_a_rebuild(stand):
     renderer = stand.view._render_context.diagrams._renderer = Scripted(
         *[DiagramError(DiagramErrorReason.WRONG, "bad")] * 3
     )
-    block = stand.tell(f"```mermaid\n{SOURCE}\n```")
+    block = stand.notify(f"```mermaid\n{SOURCE}\n```")
     stand.press("Show diagram")
     failed(stand, block)
     stand.themes.use(DARK, 100)
     stand.view.grab()
     stand.themes.use(DARK, 120)
     stand.view.grab()
-    stand.bot.waitUntil(lambda: not stand.view._render_context.diagrams._workshop.is_busy)
+    stand.bot.waitUntil(lambda: not stand.view._render_context.diagrams._job_queue.is_busy)
     assert len(renderer.asked) == 1
     assert "Show diagram" in stand.names()
 
@@ -180,11 +180,11 @@ def test_the_same_source_fails_once_until_the_person_asks_again(stand):
     renderer = stand.view._render_context.diagrams._renderer = Scripted(
         *[DiagramError(DiagramErrorReason.TOO_SLOW)] * 3
     )
-    block = stand.tell(f"```mermaid\n{SOURCE}\n```\n\nx")
+    block = stand.notify(f"```mermaid\n{SOURCE}\n```\n\nx")
     stand.press("Show diagram")
     failed(stand, block)
     other = DiagramBlock(block.text, "mermaid", block._host, replace(block._drawing, shown=True))
-    other.layout(700, stand.view._render_context.look)
+    other.layout(700, stand.view._render_context.style)
     assert other._error == DiagramError(DiagramErrorReason.TOO_SLOW)
     assert len(renderer.asked) == 1
     stand.press("Show diagram")
@@ -196,7 +196,7 @@ def test_what_was_stopped_is_not_remembered_as_failed(stand):
     renderer = stand.view._render_context.diagrams._renderer = Scripted(
         DiagramError(DiagramErrorReason.STOPPED), DiagramError(DiagramErrorReason.WRONG, "x")
     )
-    block = stand.tell(f"```mermaid\n{SOURCE}\n```")
+    block = stand.notify(f"```mermaid\n{SOURCE}\n```")
     stand.press("Show diagram")
     stand.wait_for("Show diagram")
     assert block._problem is None
@@ -215,7 +215,7 @@ def test_the_old_one_is_stopped_when_another_is_awaited(stand):
     renderer = stand.view._render_context.diagrams._renderer = Scripted(
         killed, DiagramError(DiagramErrorReason.WRONG, "bad")
     )
-    stand.tell(f"```mermaid\n{SOURCE}\n```")
+    stand.notify(f"```mermaid\n{SOURCE}\n```")
     stand.press("Show diagram")
     stand.bot.waitUntil(lambda: len(renderer.asked) == 1)
     light, dark = stand.themes.theme, DARK

@@ -69,8 +69,8 @@ class Stand:
 
     @property
     def at(self):
-        place = self.caret.place
-        return (place.row, place.block, place.offset) if place else None
+        position = self.caret.position
+        return (position.row, position.block, position.offset) if position else None
 
     def copied(self):
         clipboard = QGuiApplication.clipboard()
@@ -263,12 +263,12 @@ def test_a_long_message_that_is_read_later_keeps_the_caret_in_its_words(qtbot):
     stand = Stand(qtbot, [Message.assistant(text)])
     stand.caret.toggle()
     stand.press("ctrl+end", "ctrl+left", "ctrl+left")
-    place = stand.caret.place
-    words = stand.rows.row(0).blocks[place.block].plain()
+    position = stand.caret.position
+    words = stand.rows.row(0).blocks[position.block].plain()
     qtbot.waitUntil(lambda: not stand.view.scroller._prefetcher._timer.isActive())
-    assert stand.rows.row(0).blocks[stand.caret.place.block].plain() == words
-    assert stand.caret.place.offset == place.offset
+    assert stand.rows.row(0).blocks[stand.caret.position.block].plain() == words
+    assert stand.caret.position.offset == position.offset
     stand.press("ctrl+home")
     assert stand.at == (0, 0, 0)
     assert stand.is_seen()
-    assert stand.caret.place == TextPosition(0, 0, 0)
+    assert stand.caret.position == TextPosition(0, 0, 0)

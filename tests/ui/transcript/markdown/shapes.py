@@ -21,7 +21,7 @@ _HEADINGS = {f"h{level}" for level in range(1, 7)}
 class Block(NamedTuple):
     """One leaf."""
 
-    inside: tuple[str, ...]
+    containers: tuple[str, ...]
     kind: str
     runs: tuple[Run, ...]
 
@@ -40,15 +40,15 @@ def shape_of_leaves(leaves: tuple[Leaf, ...], references: References) -> list[Bl
     """What is shown."""
     blocks: list[Block] = []
     for leaf in leaves:
-        inside = tuple(
+        containers = tuple(
             each.kind if each.kind == "quote" else f"{each.kind} {each.marker.rstrip('.)')}" for each in leaf.containers
         )
         if leaf.kind in {"paragraph", "heading"}:
             kind = f"h{leaf.level}" if leaf.level else "p"
-            blocks.append(Block(inside, kind, _runs(parse_inline(leaf.text, references))))
+            blocks.append(Block(containers, kind, _runs(parse_inline(leaf.text, references))))
         else:
             kind = f"code {leaf.info.split()[0] if leaf.info else ''}" if leaf.kind == "code" else leaf.kind
-            blocks.append(Block(inside, kind, _joined([(leaf.text, 0, "")])))
+            blocks.append(Block(containers, kind, _joined([(leaf.text, 0, "")])))
     return blocks
 
 

@@ -91,8 +91,8 @@ def blocks(text):
 def test_formulas_by_themselves(text, latex):
     assert blocks(text) == [("math", latex)]
     assert blocks(f"words\n{text}\nmore") == [("paragraph", "words"), ("math", latex), ("paragraph", "more")]
-    inside = "\n".join("  " + line for line in text.split("\n"))
-    assert blocks(f"-{inside[1:]}\n- b") == [("math", latex), ("paragraph", "b")]
+    containers = "\n".join("  " + line for line in text.split("\n"))
+    assert blocks(f"-{containers[1:]}\n- b") == [("math", latex), ("paragraph", "b")]
     quoted = "\n".join("> " + line for line in text.split("\n"))
     assert blocks(quoted) == [("math", latex)]
 

@@ -46,10 +46,10 @@ def clock(monkeypatch):
     return made
 
 
-def in_worker(act):
+def in_worker(callback):
     """What it gives in a thread."""
     given = []
-    thread = threading.Thread(target=lambda: given.append(act()))
+    thread = threading.Thread(target=lambda: given.append(callback()))
     thread.start()
     thread.join()
     return given[0]

@@ -28,9 +28,9 @@ from ui.transcript.workshop import JobQueue
 
 @pytest.fixture
 def formulas(qapp):
-    workshop = JobQueue()
-    yield FormulaCache(workshop)
-    workshop.close()
+    job_queue = JobQueue()
+    yield FormulaCache(job_queue)
+    job_queue.close()
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def view(qtbot):
 
 def until_quiet(view, bot):
     orders = view._render_context.formulas._orders
-    bot.waitUntil(lambda: not (orders._wanted or orders._ready_listeners or view._workshop.is_busy))
+    bot.waitUntil(lambda: not (orders._wanted or orders._ready_listeners or view._job_queue.is_busy))
 
 
 def numbers(done):
@@ -204,7 +204,7 @@ def test_nothing_is_typeset_for_a_conversation_that_is_shown_no_more(view, qtbot
 
 def test_the_screen_is_painted_seldom_for_many_formulas(view, qtbot, monkeypatch):
     arrived = []
-    view._facts.arrived.connect(arrived.append)
+    view._signals.arrived.connect(arrived.append)
     view.set_transcript(Transcript([Message.user("Hello"), Message.assistant("".join(PAIRS[:20]))]))
     until_quiet(view, qtbot)
     drawn = len(view._render_context.formulas._drawn)

@@ -12,14 +12,14 @@ from ui.transcript.workshop import JobQueue
 class Stand:
     """Jobs are named; `done` says which were done, `kept` which results came."""
 
-    def __init__(self, workshop, bot):
-        self.workshop, self.bot = workshop, bot
+    def __init__(self, job_queue, bot):
+        self.job_queue, self.bot = job_queue, bot
         self.done, self.kept, self.told = [], [], []
         self.gate = threading.Event()
         self.gate.set()
-        self.tickets = RenderQueue(workshop, lambda name, result: self.kept.append((name, result)))
+        self.tickets = RenderQueue(job_queue, lambda name, result: self.kept.append((name, result)))
 
-    def add(self, name, tell=None):
+    def add(self, name, notify=None):
         """Ask for a job; who hears of it says `name`."""
 
         def job():
@@ -27,7 +27,7 @@ class Stand:
             self.gate.wait(20)
             return name.upper()
 
-        return self.tickets.add(name, job, lambda: self.told.append(name) or tell)
+        return self.tickets.add(name, job, lambda: self.told.append(name) or notify)
 
     def wait(self):
         """Until nothing waits any more."""
@@ -36,11 +36,11 @@ class Stand:
 
 @pytest.fixture
 def stand(qapp, qtbot):
-    workshop = JobQueue()
-    made = Stand(workshop, qtbot)
+    job_queue = JobQueue()
+    made = Stand(job_queue, qtbot)
     yield made
     made.gate.set()
-    workshop.close()
+    job_queue.close()
 
 
 def test_what_is_on_the_screen_comes_before_what_is_beside_it(stand):
@@ -79,7 +79,7 @@ def test_what_only_flew_by_is_never_done(stand):
 def test_nothing_is_done_at_once(stand):
     stand.add("a").seen()
     stand.tickets._beat()
-    assert not stand.workshop.is_busy
+    assert not stand.job_queue.is_busy
     stand.wait()
     assert stand.done == ["a"]
 
@@ -90,9 +90,9 @@ def test_what_is_in_the_hands_of_the_worker_is_taken_out_of_them(stand):
     for order in asked:
         order.seen()
     stand.bot.waitUntil(lambda: stand.done == ["a"])
-    stand.bot.waitUntil(lambda: len(stand.workshop._jobs) == 1)
+    stand.bot.waitUntil(lambda: len(stand.job_queue._jobs) == 1)
     asked[1].drop()
-    assert not stand.workshop._jobs
+    assert not stand.job_queue._jobs
     stand.gate.set()
     stand.wait()
     assert stand.done == ["a", "c"]
@@ -122,9 +122,9 @@ def test_one_job_for_all_who_wait_for_the_same(stand):
 def test_who_waits_for_many_is_told_once(stand, monkeypatch):
     monkeypatch.setattr(orders_module, "_MAX_BATCH", 1000)
     calls = []
-    tell = lambda: calls.append(1)  # noqa: E731  the same one for all
+    notify = lambda: calls.append(1)  # noqa: E731  the same one for all
     for name in "abcdef":
-        stand.add(name, tell).seen()
+        stand.add(name, notify).seen()
     stand.wait()
     assert sorted(stand.told) == list("abcdef")
     assert calls == [1]
@@ -144,9 +144,9 @@ def test_what_the_worker_gave_up_is_asked_of_it_again(stand):
     stand.gate.clear()
     for name in "ab":
         stand.add(name).seen()
-    stand.bot.waitUntil(lambda: len(stand.workshop._jobs) == 1)
-    key = next(iter(stand.workshop._jobs))
-    assert stand.workshop.drop(key)
+    stand.bot.waitUntil(lambda: len(stand.job_queue._jobs) == 1)
+    key = next(iter(stand.job_queue._jobs))
+    assert stand.job_queue.drop(key)
     stand.gate.set()
     stand.add("c").seen()
     stand.wait()
@@ -169,7 +169,7 @@ def test_it_rests_when_nothing_waits_and_when_the_workshop_is_closed(stand):
     stand.bot.waitUntil(lambda: not stand.tickets._timer.isActive())
     stand.add("b").seen()
     assert stand.tickets._timer.isActive()
-    stand.workshop.close()
+    stand.job_queue.close()
     assert not stand.tickets._timer.isActive()
     stand.add("c").seen()
     assert not stand.tickets._timer.isActive()

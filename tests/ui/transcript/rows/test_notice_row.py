@@ -7,17 +7,17 @@ from ui.transcript.look import RenderStyle
 from ui.transcript.rows.notice_row import NoticeRow
 
 
-def room_in(stage, reading):
+def room_in(render_context, reading):
     """What of a notice's height is no text and no button."""
-    stage.look = RenderStyle(LIGHT, 100, reading)
+    render_context.style = RenderStyle(LIGHT, 100, reading)
     broke = NoticeItem("n", "error", Sentence("It broke."), Sentence("Mend it."), RemedyAction.RETRY)
-    row = NoticeRow(broke, stage)
+    row = NoticeRow(broke, render_context)
     row.build()
     row.set_width(600)
     row.settle(0, 400)
     return row.height - sum(row.block_box(at).height() for at in range(len(row.blocks)))
 
 
-def test_a_compact_notice_is_lower(stage):
-    assert room_in(stage, ReadingStyle()) == 2 * (6 + 12) + 2 + 10
-    assert room_in(stage, ReadingStyle(is_compact=True)) == 2 * (3 + 7) + 1 + 6
+def test_a_compact_notice_is_lower(render_context):
+    assert room_in(render_context, ReadingStyle()) == 2 * (6 + 12) + 2 + 10
+    assert room_in(render_context, ReadingStyle(is_compact=True)) == 2 * (3 + 7) + 1 + 6

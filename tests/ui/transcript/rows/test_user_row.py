@@ -19,7 +19,7 @@ def painted(row):
     picture = QImage(row.width, row.height, QImage.Format.Format_RGB32)
     picture.fill(QColor("#000000"))
     painter = QPainter(picture)
-    row.paint_frame(painter, row.stage.look)
+    row.paint_frame(painter, row.render_context.style)
     painter.end()
     middle = picture.height() // 2
     xs = [x for x in range(picture.width()) if picture.pixelColor(x, middle).name() != "#000000"]
@@ -28,8 +28,8 @@ def painted(row):
 
 
 @pytest.mark.parametrize("text", ["", "Look"])
-def test_there_is_as_much_room_beside_a_picture_as_above_it(stage, text):
-    row = make_row(UserItem("i", "m", text, (CHART,)), stage, 700)
+def test_there_is_as_much_room_beside_a_picture_as_above_it(render_context, text):
+    row = make_row(UserItem("i", "m", text, (CHART,)), render_context, 700)
     row.settle(0, 800)
     left, right, top, _ = painted(row)
     box = row.block_box(0)
@@ -37,8 +37,8 @@ def test_there_is_as_much_room_beside_a_picture_as_above_it(stage, text):
     assert right - box.right() == 10
 
 
-def test_text_alone_has_more_room_beside_it(stage):
-    row = make_row(UserItem("i", "m", "Look", ()), stage, 700)
+def test_text_alone_has_more_room_beside_it(render_context):
+    row = make_row(UserItem("i", "m", "Look", ()), render_context, 700)
     row.settle(0, 800)
     left, _, top, _ = painted(row)
     box = row.block_box(0)

@@ -15,7 +15,7 @@ def watched(stand):
     """What was painted without a layout, as it happens."""
     blank, rows, paint = [], stand.rows, stand.view.surface.paint
 
-    def look(region):
+    def style(region):
         for index in range(rows.row_at(rows.top), rows.row_at(rows.top + rows.view - 1) + 1):
             row, y = rows.row(index), rows.row_top(index)
             for at, block in enumerate(row.blocks):
@@ -24,7 +24,7 @@ def watched(stand):
                     blank.append((index, at))
         paint(region)
 
-    stand.view.surface.paint = look
+    stand.view.surface.paint = style
     return blank
 
 

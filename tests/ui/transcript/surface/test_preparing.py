@@ -45,19 +45,19 @@ def unlaid(rows, top, bottom):
             missing.append(index)
             continue
         for at, block in enumerate(row.blocks):
-            place = y + row.block_top(at)
-            if not block.is_laid_out and place < bottom and place + row.heights[at] > top:
+            position = y + row.block_top(at)
+            if not block.is_laid_out and position < bottom and position + row.heights[at] > top:
                 missing.append((index, at))
     return missing
 
 
 @pytest.mark.parametrize("place", [0.0, 0.5, 1.0])
-def test_one_screen_above_and_below_is_ready_and_no_more(view, qtbot, place):
+def test_one_screen_above_and_below_is_ready_and_no_more(view, qtbot, position):
     show(view, *map(ANSWER.format, range(300)))
     rest(view, qtbot)
     rows = view.surface.rows
-    if place < 1:
-        rows.jump_to(int(rows.bottom * place))
+    if position < 1:
+        rows.jump_to(int(rows.bottom * position))
         view.scroller.scroll_by(-5)
     picture = view.viewport().grab().toImage()
     rest(view, qtbot)

@@ -33,16 +33,16 @@ def standing(qtbot, request):
 def at_top(standing):
     """The text of the block at the upper edge, the place in it, and the y of that place."""
     surface = standing.view.surface
-    place = surface.place_at(QPoint(surface.column, 0))
-    row = standing.rows.row(place.row)
-    return row.blocks[place.block].plain(), place.offset, y_of(standing, place)
+    position = surface.place_at(QPoint(surface.column, 0))
+    row = standing.rows.row(position.row)
+    return row.blocks[position.block].plain(), position.offset, y_of(standing, position)
 
 
-def y_of(standing, place):
-    row = standing.rows.row(place.row)
-    row.settle_block(place.block)
-    box = row.blocks[place.block].caret_rect_at(place.offset)
-    return standing.view.surface.row_box(place.row).top() + row.block_box(place.block).top() + box.top()
+def y_of(standing, position):
+    row = standing.rows.row(position.row)
+    row.settle_block(position.block)
+    box = row.blocks[position.block].caret_rect_at(position.offset)
+    return standing.view.surface.row_box(position.row).top() + row.block_box(position.block).top() + box.top()
 
 
 def y_of_words(standing, text, offset):
@@ -91,14 +91,14 @@ def test_what_is_selected_stays_selected(standing):
 
 
 def test_the_caret_stays_before_its_letter(standing):
-    place = standing.view.surface.place_at(QPoint(standing.view.surface.column, 300))
-    words = standing.rows.row(1).blocks[place.block].plain()
-    standing.view.caret.put(TextPosition(1, place.block, 7))
+    position = standing.view.surface.place_at(QPoint(standing.view.surface.column, 300))
+    words = standing.rows.row(1).blocks[position.block].plain()
+    standing.view.caret.put(TextPosition(1, position.block, 7))
     standing.themes.use(DARK, 140)
     standing.view.scroller.to_end()
     standing.themes.use(LIGHT, 100)
-    place = standing.view.caret.place
-    assert (standing.rows.row(1).blocks[place.block].plain(), place.offset) == (words, 7)
+    position = standing.view.caret.position
+    assert (standing.rows.row(1).blocks[position.block].plain(), position.offset) == (words, 7)
 
 
 def test_at_the_end_it_stays_at_the_end(standing):

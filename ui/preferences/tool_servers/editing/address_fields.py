@@ -36,13 +36,13 @@ class HttpFields(QObject):
             self._address.setText(connection.url)
             self._headers.show_values({}, connection.headers)
             self._sign_in_box.setChecked(connection.sign_in)
-        self._address.textChanged.connect(self._look)
+        self._address.textChanged.connect(self._update_warning)
         self._headers.changed.connect(self.changed)
         self._identity.setVisible(self._sign_in_box.isChecked())
         self._identity.changed.connect(self.changed)
         self._sign_in_box.toggled.connect(self._identity.setVisible)
         self._sign_in_box.toggled.connect(self.changed)
-        self._look()
+        self._update_warning()
 
     def rows(self) -> tuple[tuple[str, QWidget], ...]:
         """Each with its title."""
@@ -54,7 +54,7 @@ class HttpFields(QObject):
 
     @property
     def connection(self) -> HttpConnection:
-        """As it is written; valid where `wrong` finds nothing."""
+        """As it is written; valid where `first_error` finds nothing."""
         written = {
             "url": self._url or "",
             "headers": self._headers.secret_names,
@@ -74,13 +74,13 @@ class HttpFields(QObject):
         self._headers.set_stored_secrets(names)
         self._identity.set_stored_secrets(names)
 
-    def wrong(self) -> tuple[QWidget, str] | None:
+    def first_error(self) -> tuple[QWidget, str] | None:
         """The first field that cannot be saved, and why."""
         if not self._address.text().strip():
             return self._address, self.tr("Enter the address of the server. It begins with https://.")
         if self._url is None:
             return self._address, self.tr("This is not a web address. It begins with https:// or http://.")
-        return self._headers.wrong()
+        return self._headers.first_error()
 
     @property
     def _url(self) -> str | None:
@@ -89,7 +89,7 @@ class HttpFields(QObject):
         # A slash at the end may matter to an MCP server.
         return f"{address}/" if address is not None and typed.endswith("/") else address
 
-    def _look(self) -> None:
+    def _update_warning(self) -> None:
         url = self._url
         parts = urlsplit(url or "")
         is_elsewhere = self._before is not None and url is not None and _origin(url) != _origin(self._before.url)

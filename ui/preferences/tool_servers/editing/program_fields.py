@@ -34,7 +34,7 @@ class StdioFields(QObject):
         self._arguments = QPlainTextEdit(tabChangesFocus=True)
         self._arguments.setPlaceholderText(self.tr("For example -y"))
         self._arguments.setFixedHeight(self._arguments.fontMetrics().lineSpacing() * _ARGUMENT_LINES + 3 * SPACE_S)
-        self._apart = label(kind="muted", wrap=True)
+        self._split_note = label(kind="muted", wrap=True)
         self._split_button = button(self.tr("Split it"), self._split_line)
         self._warning = label(kind="warning", wrap=True)
         self._changed_warning = label(kind="warning", wrap=True)
@@ -44,10 +44,10 @@ class StdioFields(QObject):
             self._program.setText(connection.command)
             self._arguments.setPlainText(format_arguments(connection.args))
             self._variables.show_values(connection.env, connection.secret_env)
-        self._program.textChanged.connect(self._look)
-        self._arguments.textChanged.connect(self._look)
+        self._program.textChanged.connect(self._update_warnings)
+        self._arguments.textChanged.connect(self._update_warnings)
         self._variables.changed.connect(self.changed)
-        self._look()
+        self._update_warnings()
 
     def rows(self) -> tuple[tuple[str, QWidget], ...]:
         """Each with its title."""
@@ -59,7 +59,7 @@ class StdioFields(QObject):
 
     @property
     def connection(self) -> StdioConnection:
-        """As it is written; valid where `wrong` finds nothing."""
+        """As it is written; valid where `first_error` finds nothing."""
         return StdioConnection(
             command=self._program.text().strip(),
             args=parse_arguments(self._arguments.toPlainText()),
@@ -76,20 +76,20 @@ class StdioFields(QObject):
         """These secrets have a value."""
         self._variables.set_stored_secrets(names)
 
-    def wrong(self) -> tuple[QWidget, str] | None:
+    def first_error(self) -> tuple[QWidget, str] | None:
         """The first field that cannot be saved, and why."""
         if not self._program.text().strip():
             return self._program, self.tr("Enter the program that is started, for example npx or uvx.")
         if "\0" in self._program.text() or "\0" in self._arguments.toPlainText():
             return self._program, self.tr("A program and its arguments have no NUL characters. Remove them.")
-        return self._variables.wrong()
+        return self._variables.first_error()
 
-    def _look(self) -> None:
+    def _update_warnings(self) -> None:
         words = split_command_line(self._program.text())
         is_line = len(words) > 1
         shown = "  ·  ".join(show_hidden(each) for each in words)
-        self._apart.setText(self.tr("This is a whole command line: {0}").format(shown))
-        for each in (self._apart, self._split_button):
+        self._split_note.setText(self.tr("This is a whole command line: {0}").format(shown))
+        for each in (self._split_note, self._split_button):
             each.setVisible(is_line)
         secret = find_secret((*words[1:], *parse_arguments(self._arguments.toPlainText())))
         warning = self.tr(
@@ -130,7 +130,7 @@ class StdioFields(QObject):
         self._program.setAccessibleName(self.tr("Program"))
         apart = QHBoxLayout()
         apart.setSpacing(SPACE_S)
-        apart.addWidget(self._apart, 1)
+        apart.addWidget(self._split_note, 1)
         apart.addWidget(self._split_button)
         part = QWidget()
         column = QVBoxLayout(part)

@@ -66,9 +66,9 @@ class ServerEditor(QFrame):
         self._problem = label(kind="error", wrap=True)
         self._save = button(self.tr("Save"), self.save, "primary")
         self._cancel = button(self.tr("Cancel"), self.cancelled.emit)
-        self._set_up(kind)
-        self._fill(server)
-        self._arrange()
+        self._configure_fields(kind)
+        self._show_server(server)
+        self._build_layout()
         self._title.textChanged.connect(self._on_change)
         self._fields.changed.connect(self._on_change)
 
@@ -96,16 +96,16 @@ class ServerEditor(QFrame):
     def save(self) -> None:
         """Hand it on, or say what is missing."""
         self._was_touched = True
-        wrong = self._find_error()
-        made = None if wrong is not None else self._made()
+        first_error = self._find_error()
+        made = None if first_error is not None else self._build_server()
         if made is None:
-            field, words = wrong or (self._title, self.tr("This cannot be saved. Look at each field again."))
-            self._say(words, field)
+            field, words = first_error or (self._title, self.tr("This cannot be saved. Look at each field again."))
+            self._set_error(words, field)
             announce(self, words)
             field.setFocus()
             return
         self._id = made.id
-        self._say("", None)
+        self._set_error("", None)
         self._set_busy(busy=True)
         self.saved.emit(made, self._fields.secrets)
 
@@ -117,7 +117,7 @@ class ServerEditor(QFrame):
         """It is not kept; all that was written is still here."""
         self._set_busy(busy=False)
         words = show_hidden(translate_sentence(sentence))
-        self._say(words, None)
+        self._set_error(words, None)
         announce(self, words)
         self._save.setFocus()
 
@@ -125,11 +125,11 @@ class ServerEditor(QFrame):
         self._was_touched = self._was_touched or self.isVisible()
         if self._was_touched:
             field, words = self._find_error() or (None, "")
-            self._say(words, field)
+            self._set_error(words, field)
 
-    def _say(self, words: str, wrong: QWidget | None) -> None:
+    def _set_error(self, words: str, first_error: QWidget | None) -> None:
         for each in self.findChildren(QLineEdit):
-            set_style_property(each, "invalid", "true" if each is wrong else "false")
+            set_style_property(each, "invalid", "true" if each is first_error else "false")
         self._problem.setText(words)
         self._problem.setAccessibleName(words)
         self._problem.setVisible(bool(words))
@@ -141,9 +141,9 @@ class ServerEditor(QFrame):
     def _find_error(self) -> tuple[QWidget, str] | None:
         if not self._title.text().strip():
             return self._title, self.tr("Give the server a title.")
-        return self._fields.wrong()
+        return self._fields.first_error()
 
-    def _made(self) -> McpServer | None:
+    def _build_server(self) -> McpServer | None:
         title = self._title.text().strip()
         base = self._before.model_dump() if self._before is not None else {}
         try:
@@ -161,7 +161,7 @@ class ServerEditor(QFrame):
         except ValidationError:
             return None
 
-    def _set_up(self, kind: ServerKind) -> None:
+    def _configure_fields(self, kind: ServerKind) -> None:
         self.setProperty("kind", "card")
         self._heading.setText(self.tr("A program of this machine") if kind == "program" else self.tr("An address"))
         self.setAccessibleName(self._heading.text())
@@ -176,7 +176,7 @@ class ServerEditor(QFrame):
         self._timeout.setAccessibleName(self.tr("Longest call"))
         self._problem.hide()
 
-    def _fill(self, server: McpServer | None) -> None:
+    def _show_server(self, server: McpServer | None) -> None:
         effects = server.effects if server is not None else McpServer.model_fields["effects"].default
         timeout = server.timeout if server is not None else McpServer.model_fields["timeout"].default
         self._title.setText(server.title if server is not None else "")
@@ -185,7 +185,7 @@ class ServerEditor(QFrame):
         for effect, box in self._effects.items():
             box.setChecked(effect in effects)
 
-    def _arrange(self) -> None:
+    def _build_layout(self) -> None:
         form = QFormLayout()
         form.setSpacing(SPACE_S)
         form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)

@@ -148,7 +148,7 @@ class KeyValueRow(QWidget):
         """Nothing stands in it."""
         return not self.name and not self.value
 
-    def wrong(self) -> tuple[QWidget, str] | None:
+    def first_error(self) -> tuple[QWidget, str] | None:
         """What cannot be saved, and why."""
         if not self._labels.names.fullmatch(self.name):
             return self.name_field, self._labels.invalid_name

@@ -35,9 +35,9 @@ class KeyValueEditor(QWidget):
     def show_values(self, plain: Mapping[str, str], kept: Sequence[str]) -> None:
         """Those that are there."""
         for name, value in plain.items():
-            self._made().show_plain(name, value)
+            self._create_row().show_plain(name, value)
         for name in kept:
-            self._made().show_stored(name)
+            self._create_row().show_stored(name)
 
     def invalidate_stored(self, *, forgotten: bool) -> None:
         """The values in the keyring were given for something else: each must be given again, or not any more."""
@@ -69,11 +69,11 @@ class KeyValueEditor(QWidget):
         """Values that are new."""
         return {row.name: SecretStr(row.value) for row in self._filled_rows if row.is_secret and row.value}
 
-    def wrong(self) -> tuple[QWidget, str] | None:
+    def first_error(self) -> tuple[QWidget, str] | None:
         """The first field that cannot be saved, and why."""
         seen: set[str] = set()
         for row in self._filled_rows:
-            found = row.wrong()
+            found = row.first_error()
             if found is not None:
                 return found
             name = row.name if self._labels.case_matters else row.name.lower()
@@ -88,19 +88,19 @@ class KeyValueEditor(QWidget):
         return [row for row in self._rows if not row.is_empty]
 
     def _add_row(self) -> None:
-        self._made().name_field.setFocus()
+        self._create_row().name_field.setFocus()
         self.changed.emit()
 
-    def _made(self) -> KeyValueRow:
+    def _create_row(self) -> KeyValueRow:
         row = KeyValueRow(self._themes, self._labels)
         row.changed.connect(self.changed)
-        row.removed.connect(partial(self._remove, row))
+        row.removed.connect(partial(self._remove_row, row))
         self._rows.append(row)
         self._column.addWidget(row)
         row.show()
         return row
 
-    def _remove(self, row: KeyValueRow) -> None:
+    def _remove_row(self, row: KeyValueRow) -> None:
         self._rows.remove(row)
         self._column.removeWidget(row)
         row.hide()

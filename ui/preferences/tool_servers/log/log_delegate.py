@@ -41,16 +41,16 @@ class LogDelegate(QStyledItemDelegate):
         # Columns stand as a program writes them, whatever the language around.
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         inks = {2: theme.warning, 3: theme.danger}
-        ink = inks.get(index.data(LogRole.GRAVITY))
+        ink = inks.get(index.data(LogRole.SEVERITY))
         area = option.rect.adjusted(SPACE_S, 0, -SPACE_S, 0)
-        area = self._put(painter, area, str(index.data(LogRole.TIME)), _WIDEST_TIME, theme.muted)
+        area = self._draw_column(painter, area, str(index.data(LogRole.TIME)), _WIDEST_TIME, theme.muted)
         level = str(index.data(LogRole.LEVEL))
         if level:
-            area = self._put(painter, area, level, _WIDEST_LEVEL, ink or theme.muted)
-        self._put(painter, area, str(index.data()), "", ink or theme.text)
+            area = self._draw_column(painter, area, level, _WIDEST_LEVEL, ink or theme.muted)
+        self._draw_column(painter, area, str(index.data()), "", ink or theme.text)
         painter.restore()
 
-    def _put(self, painter: QPainter, area: QRect, text: str, widest: str, colour: str) -> QRect:
+    def _draw_column(self, painter: QPainter, area: QRect, text: str, widest: str, colour: str) -> QRect:
         """Answers where the next column begins."""
         metrics = painter.fontMetrics()
         width = metrics.horizontalAdvance(widest) if widest else area.width()

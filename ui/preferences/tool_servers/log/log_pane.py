@@ -36,22 +36,22 @@ class LogPane(QWidget):
         bar.valueChanged.connect(self._on_scrolled)
         self._levels = ComboBox()
         self._levels.setAccessibleName(self.tr("Which lines are shown"))
-        for shown, words in self._choices().items():
+        for shown, words in self._filter_names().items():
             self._levels.addItem(words, shown.value)
-        self._levels.activated.connect(self._filter)
+        self._levels.activated.connect(self._apply_filter)
         self._copy = button(self.tr("Copy"), self.copy, name=self.tr("Copy the log of {0}").format(title))
         copying = QShortcut(QKeySequence.StandardKey.Copy, self._list)
         copying.setContext(Qt.ShortcutContext.WidgetShortcut)
         copying.activated.connect(self.copy)
         self._empty_note = label(self.tr("It said nothing yet."), "muted")
-        self._whole = ReadOnlyText("", self.tr("The whole line"))
-        self._arrange()
+        self._selected_line = ReadOnlyText("", self.tr("The whole line"))
+        self._build_layout()
         self.show_lines(())
 
     def show_lines(self, lines: Sequence[McpLogLine]) -> None:
         """These and no others."""
         self.model.show_lines(lines)
-        self._follow()
+        self._scroll_to_end()
 
     def add_lines(self, lines: Sequence[McpLogLine]) -> None:
         """These came."""
@@ -65,7 +65,7 @@ class LogPane(QWidget):
             self._list.doItemsLayout()
             bar.setValue(max(0, before - gone))
             self._is_following = False
-        self._follow()
+        self._scroll_to_end()
 
     def copy(self) -> None:
         """The chosen lines, or else all that are shown."""
@@ -79,7 +79,7 @@ class LogPane(QWidget):
         """The person wants to read."""
         self._list.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def _choices(self) -> dict[LogFilter, str]:
+    def _filter_names(self) -> dict[LogFilter, str]:
         return {
             LogFilter.ALL: self.tr("All lines"),
             LogFilter.INFO: self.tr("Without debugging"),
@@ -88,14 +88,14 @@ class LogPane(QWidget):
             LogFilter.WRITTEN: self.tr("What the program wrote itself"),
         }
 
-    def _filter(self) -> None:
+    def _apply_filter(self) -> None:
         self.model.set_filter(LogFilter(self._levels.currentData()))
-        self._follow()
+        self._scroll_to_end()
 
     def _on_scrolled(self, value: int) -> None:
         self._is_following = value >= self._list.verticalScrollBar().maximum()
 
-    def _follow(self) -> None:
+    def _scroll_to_end(self) -> None:
         count = self.model.rowCount()
         self._empty_note.setVisible(count == 0)
         self._list.setVisible(count > 0)
@@ -106,11 +106,11 @@ class LogPane(QWidget):
     def _show_selected_line(self) -> None:
         chosen = [each.row() for each in self._list.selectionModel().selectedIndexes()]
         line = self.model.lines(chosen[:1]) if len(chosen) == 1 else ()
-        self._whole.setVisible(bool(line))
+        self._selected_line.setVisible(bool(line))
         if line:
-            self._whole.show_text(format_line(line[0]))
+            self._selected_line.show_text(format_line(line[0]))
 
-    def _arrange(self) -> None:
+    def _build_layout(self) -> None:
         head = QHBoxLayout()
         head.setSpacing(SPACE_S)
         head.addWidget(self._levels)
@@ -120,6 +120,6 @@ class LogPane(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_S)
         layout.addLayout(head)
-        for each in (self._empty_note, self._list, self._whole):
+        for each in (self._empty_note, self._list, self._selected_line):
             layout.addWidget(each)
-        self._whole.hide()
+        self._selected_line.hide()

@@ -43,7 +43,7 @@ class LogRole(IntEnum):
     """Hours, minutes and seconds of the day here, a string."""
     LEVEL = Qt.ItemDataRole.UserRole + 2
     """As the server says it; "" for what the program wrote to its error stream."""
-    GRAVITY = Qt.ItemDataRole.UserRole + 3
+    SEVERITY = Qt.ItemDataRole.UserRole + 3
     """From 0, for debugging, to 3, for errors; -1 for what has no level."""
 
 
@@ -76,7 +76,7 @@ class LogModel(QAbstractListModel):
     def show_lines(self, lines: Sequence[McpLogLine]) -> None:
         """These and no others."""
         self._lines = list(lines)[-MAX_LINES:]
-        self._again()
+        self._reset()
 
     def add(self, lines: Sequence[McpLogLine]) -> None:
         """These came."""
@@ -86,7 +86,7 @@ class LogModel(QAbstractListModel):
         if left >= len(self._rows):
             # The lines that came are more than there is room for, or nothing was shown.
             self.dropped += len(self._rows)
-            self._again()
+            self._reset()
             return
         self._remove_first(left)
         new = self._filtered(lines)
@@ -98,7 +98,7 @@ class LogModel(QAbstractListModel):
     def set_filter(self, shown: LogFilter) -> None:
         """Show only such lines."""
         self._filter = shown
-        self._again()
+        self._reset()
 
     def lines(self, rows: Iterable[int] | None = None) -> tuple[McpLogLine, ...]:
         """Those of these rows, or all that are shown."""
@@ -124,7 +124,7 @@ class LogModel(QAbstractListModel):
                 return format_time(line)
             case LogRole.LEVEL:
                 return line.level
-            case LogRole.GRAVITY:
+            case LogRole.SEVERITY:
                 return severity_of(line.level)
             case _:
                 return None
@@ -136,7 +136,7 @@ class LogModel(QAbstractListModel):
             self.endRemoveRows()
             self.dropped += count
 
-    def _again(self) -> None:
+    def _reset(self) -> None:
         self.beginResetModel()
         self._rows = self._filtered(self._lines)
         self.endResetModel()

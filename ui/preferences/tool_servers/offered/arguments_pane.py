@@ -29,7 +29,7 @@ class ArgumentsPane(QWidget):
         self._schema: JsonObject = {}
         self._shown: JsonObject | None = None
         self._is_open = self._is_raw = False
-        self._turn = button("", self._toggle, "link")
+        self._toggle_button = button("", self._toggle, "link")
         self._json_button = button("", self._toggle_raw, "link")
         self._list = QFrame()
         self._list.setProperty("kind", "card")
@@ -41,7 +41,7 @@ class ArgumentsPane(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_S)
-        layout.addWidget(FlowRows((self._turn, self._json_button)))
+        layout.addWidget(FlowRows((self._toggle_button, self._json_button)))
         for each in (self._list, self._raw, self._truncation_note):
             layout.addWidget(each)
         self._update_view()
@@ -61,14 +61,14 @@ class ArgumentsPane(QWidget):
 
     def _update_view(self) -> None:
         if self._is_open and self._shown is not self._schema:
-            self._fill()
+            self._rebuild_rows()
         if self._is_open and self._is_raw:
             text = arguments_as_json(self._schema)
             self._raw.show_text(text[:MAX_JSON_LENGTH])
             self._truncation_note.setText(self._truncation_text(len(text)))
         self._list.setVisible(self._is_open)
-        self._turn.setText(escape_mnemonics(self._toggle_text()))
-        self._turn.setAccessibleName(self._toggle_text())
+        self._toggle_button.setText(escape_mnemonics(self._toggle_text()))
+        self._toggle_button.setAccessibleName(self._toggle_text())
         self._json_button.setVisible(self._is_open)
         self._json_button.setText(escape_mnemonics(self.tr("Hide JSON") if self._is_raw else self.tr("Show as JSON")))
         self._json_button.setAccessibleName(self.tr("Hide JSON") if self._is_raw else self.tr("Show as JSON"))
@@ -92,7 +92,7 @@ class ArgumentsPane(QWidget):
         words = self.tr("The first {0} of {1} characters.")
         return words.format(f"{MAX_JSON_LENGTH:,}", f"{length:,}")
 
-    def _fill(self) -> None:
+    def _rebuild_rows(self) -> None:
         self._shown = self._schema
         while (item := self._rows.takeAt(0)) is not None:
             old = item.widget()
@@ -100,7 +100,7 @@ class ArgumentsPane(QWidget):
                 old.hide()
                 old.deleteLater()
         arguments, are_all = parse_tool_arguments(self._schema)
-        rows = [self._row(each) for each in arguments]
+        rows = [self._create_row(each) for each in arguments]
         if not arguments:
             rows.append(label(self.tr("The server names no arguments of this tool."), "muted", wrap=True))
         if not are_all:
@@ -110,7 +110,7 @@ class ArgumentsPane(QWidget):
             self._rows.addWidget(row)
             row.show()
 
-    def _row(self, argument: ToolArgument) -> QWidget:
+    def _create_row(self, argument: ToolArgument) -> QWidget:
         row = QWidget()
         layout = QVBoxLayout(row)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -119,13 +119,13 @@ class ArgumentsPane(QWidget):
         need = self.tr("required") if argument.is_required else self.tr("optional")
         facts = label(f"{kind} · {need}", "small")
         layout.addWidget(FlowRows((label(show_hidden(argument.name), "strong"), facts)))
-        said = (show_hidden(argument.description), self._choices(argument), self._default(argument))
+        said = (show_hidden(argument.description), self._choices_text(argument), self._default_text(argument))
         for text, look in zip(said, ("", "small", "small"), strict=True):
             if text:
                 layout.addWidget(label(text, look, wrap=True))
         return row
 
-    def _choices(self, argument: ToolArgument) -> str:
+    def _choices_text(self, argument: ToolArgument) -> str:
         if not argument.choices:
             return ""
         words = show_hidden(", ".join(argument.choices))
@@ -133,5 +133,5 @@ class ArgumentsPane(QWidget):
             return self.tr("One of: {0} and {1} more").format(words, argument.omitted_choices)
         return self.tr("One of: {0}").format(words)
 
-    def _default(self, argument: ToolArgument) -> str:
+    def _default_text(self, argument: ToolArgument) -> str:
         return self.tr("If left out: {0}").format(show_hidden(argument.default)) if argument.default else ""

@@ -35,10 +35,10 @@ class ToolDelegate(QStyledItemDelegate):
         painter.setLayoutDirection(option.direction)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         is_on = index.data(Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Checked
-        self._paint_ground(painter, option)
+        self._paint_background(painter, option)
         self._paint_box(painter, option, is_on=is_on)
         right = self._paint_tag(painter, option, index)
-        self._paint_words(painter, option, index, right, is_on=is_on)
+        self._paint_text(painter, option, index, right, is_on=is_on)
         painter.restore()
 
     def editorEvent(
@@ -51,7 +51,7 @@ class ToolDelegate(QStyledItemDelegate):
         """A click on the box, or the space bar, switches the tool."""
         kind = event.type()
         if kind == QEvent.Type.MouseButtonRelease:
-            hit = self._box(option).adjusted(-SPACE_S, -SPACE_S, SPACE_S, SPACE_S)
+            hit = self._box_rect(option).adjusted(-SPACE_S, -SPACE_S, SPACE_S, SPACE_S)
             is_meant = hit.contains(cast("QMouseEvent", event).position().toPoint())
         else:
             is_meant = kind == QEvent.Type.KeyPress and cast("QKeyEvent", event).key() in _TOGGLE_KEYS
@@ -61,13 +61,13 @@ class ToolDelegate(QStyledItemDelegate):
         wanted = Qt.CheckState.Unchecked if now else Qt.CheckState.Checked
         return model.setData(index, wanted, Qt.ItemDataRole.CheckStateRole)
 
-    def _box(self, option: QStyleOptionViewItem) -> QRect:
+    def _box_rect(self, option: QStyleOptionViewItem) -> QRect:
         side = round(_BOX_SIZE * self._themes.zoom / 100)
         area = option.rect
         box = QRect(area.left() + SPACE_M, area.center().y() - side // 2, side, side)
         return QStyle.visualRect(option.direction, area, box)
 
-    def _paint_ground(self, painter: QPainter, option: QStyleOptionViewItem) -> None:
+    def _paint_background(self, painter: QPainter, option: QStyleOptionViewItem) -> None:
         theme, state = self._themes.theme, option.state
         area = option.rect.adjusted(0, 1, 0, -1)
         is_chosen = bool(state & QStyle.StateFlag.State_Selected)
@@ -82,7 +82,7 @@ class ToolDelegate(QStyledItemDelegate):
 
     def _paint_box(self, painter: QPainter, option: QStyleOptionViewItem, *, is_on: bool) -> None:
         """Like the check boxes of the style sheet, which does not reach into rows."""
-        theme, box = self._themes.theme, self._box(option)
+        theme, box = self._themes.theme, self._box_rect(option)
         painter.setPen(QColor(theme.accent if is_on else theme.muted))
         painter.setBrush(QColor(theme.accent if is_on else theme.window))
         painter.drawRoundedRect(QRectF(box).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS_S, RADIUS_S)
@@ -117,13 +117,13 @@ class ToolDelegate(QStyledItemDelegate):
         painter.drawText(pill, Qt.AlignmentFlag.AlignCenter, words)
         return left
 
-    def _paint_words(
+    def _paint_text(
         self, painter: QPainter, option: QStyleOptionViewItem, index: Index, right: int, *, is_on: bool
     ) -> None:
         theme = self._themes.theme
         area = option.rect
         # Reckoned from left to right, and mirrored where it is drawn.
-        left = area.left() + self._box(option).width() + 2 * SPACE_M
+        left = area.left() + self._box_rect(option).width() + 2 * SPACE_M
         line = round(option.fontMetrics.height() * 0.95)
         under = str(index.data(ToolRole.DESCRIPTION) or "")
         top = area.center().y() - (line if under else line // 2)

@@ -26,7 +26,7 @@ class ToolRole(IntEnum):
 class ToolListModel(QAbstractListModel):
     """Checked: the agent may call it."""
 
-    switched = Signal(str, bool)
+    tool_toggled = Signal(str, bool)
     """The server's name of a tool, and whether the agent may call it from now on."""
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -86,5 +86,5 @@ class ToolListModel(QAbstractListModel):
         tool = self.tool(index.row())
         if tool is None or role != Qt.ItemDataRole.CheckStateRole:
             return False
-        self.switched.emit(tool.name, value == Qt.CheckState.Checked)
+        self.tool_toggled.emit(tool.name, value == Qt.CheckState.Checked)
         return True

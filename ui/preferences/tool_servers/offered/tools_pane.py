@@ -34,10 +34,10 @@ class ToolsPane(QWidget):
         self._themes = themes
         self._server = server
         self._model = ToolListModel(self)
-        self._model.switched.connect(self._switch)
+        self._model.tool_toggled.connect(self._set_tool_enabled)
         self._list = QListView()
         self._empty_note = label(kind="muted", wrap=True)
-        self._left_out = label(kind="warning", wrap=True)
+        self._omitted = label(kind="warning", wrap=True)
         self._details = QWidget()
         self._name = label(kind="strong", wrap=True)
         self._description = ReadOnlyText("", self.tr("Description of the tool"))
@@ -46,7 +46,7 @@ class ToolsPane(QWidget):
         self._changed_warning = label(kind="warning", wrap=True)
         self._class = ComboBox()
         self._on = QCheckBox(self.tr("The agent may call it"))
-        self._build()
+        self._build_layout()
 
     def show_server(self, server: McpServer) -> None:
         """As it is now."""
@@ -55,7 +55,7 @@ class ToolsPane(QWidget):
 
     def show_state(self, state: McpServerState) -> None:
         """What it offers; the chosen tool stays chosen."""
-        chosen = self._tool()
+        chosen = self._selected_tool()
         self._model.show_tools(state.tools)
         names = [each.name for each in state.tools]
         row = names.index(chosen.name) if chosen is not None and chosen.name in names else 0
@@ -65,7 +65,7 @@ class ToolsPane(QWidget):
         self._empty_note.setText(self._empty_text(state))
         self._empty_note.setVisible(not state.tools)
         self._list.setVisible(bool(state.tools))
-        self._fit(state.tools)
+        self._set_list_height(state.tools)
         self._show_details()
 
     def take_focus(self) -> None:
@@ -77,20 +77,20 @@ class ToolsPane(QWidget):
             return self.tr("It offers no tools.")
         return self.tr("What it offers is not known yet. Press Test to see its tools.")
 
-    def _fit(self, tools: Sequence[McpToolInfo]) -> None:
+    def _set_list_height(self, tools: Sequence[McpToolInfo]) -> None:
         if tools:
             height = self._list.sizeHintForRow(0) * min(len(tools), _MAX_VISIBLE_ROWS)
             self._list.setFixedHeight(height + 2 * self._list.frameWidth() + SPACE_XS)
 
     def _show_omitted(self, left_out: Sequence[Sentence]) -> None:
-        self._left_out.setText("\n".join(show_hidden(translate_sentence(each)) for each in left_out))
-        self._left_out.setVisible(bool(left_out))
+        self._omitted.setText("\n".join(show_hidden(translate_sentence(each)) for each in left_out))
+        self._omitted.setVisible(bool(left_out))
 
-    def _tool(self) -> McpToolInfo | None:
+    def _selected_tool(self) -> McpToolInfo | None:
         return self._model.tool(self._list.currentIndex().row())
 
     def _show_details(self) -> None:
-        tool = self._tool()
+        tool = self._selected_tool()
         self._details.setVisible(tool is not None)
         if tool is None:
             return
@@ -121,7 +121,7 @@ class ToolsPane(QWidget):
             return words
         return f"{words} {self.tr('That is not believed.')}"
 
-    def _switch(self, name: str, on: bool) -> None:  # noqa: FBT001  # a slot
+    def _set_tool_enabled(self, name: str, on: bool) -> None:  # noqa: FBT001  # a slot
         def change(server: McpServer) -> McpServer:
             off = server.off_tools - {name} if on else server.off_tools | {name}
             return server.model_copy(update={"off_tools": frozenset(off)})
@@ -129,12 +129,12 @@ class ToolsPane(QWidget):
         self.changed.emit(change)
 
     def _toggle_selected(self) -> None:
-        tool = self._tool()
+        tool = self._selected_tool()
         if tool is not None:
-            self._switch(tool.name, self._on.isChecked())
+            self._set_tool_enabled(tool.name, self._on.isChecked())
 
     def _set_tool_class(self) -> None:
-        tool = self._tool()
+        tool = self._selected_tool()
         if tool is None:
             return
         chosen = ToolClass(self._class.currentData()) if self._class.currentData() else None
@@ -144,7 +144,7 @@ class ToolsPane(QWidget):
 
         self.changed.emit(change)
 
-    def _build(self) -> None:
+    def _build_layout(self) -> None:
         self._list.setModel(self._model)
         self._list.setItemDelegate(ToolDelegate(self._themes, self._list))
         self._list.setUniformItemSizes(True)
@@ -174,9 +174,9 @@ class ToolsPane(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_S)
-        for each in (self._empty_note, self._list, self._left_out, self._details):
+        for each in (self._empty_note, self._list, self._omitted, self._details):
             layout.addWidget(each)
         self._empty_note.setText(self._empty_text(McpServerState(self._server.id, "idle")))
-        self._left_out.hide()
+        self._omitted.hide()
         self._details.hide()
         self._list.hide()

@@ -26,16 +26,16 @@ class ImportCard(QFrame):
         super().__init__(parent)
         server, title = found.server, show_hidden(found.server.title)
         self.server_id = server.id
-        self._take = QCheckBox(escape_mnemonics(title))
-        self._take.setAccessibleName(self.tr("Import {0}").format(title))
-        self._take.setChecked(True)
-        self._take.toggled.connect(self.changed)
+        self._checkbox = QCheckBox(escape_mnemonics(title))
+        self._checkbox.setAccessibleName(self.tr("Import {0}").format(title))
+        self._checkbox.setChecked(True)
+        self._checkbox.toggled.connect(self.changed)
         self.setProperty("kind", "card")
         self.setAccessibleName(title)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, SPACE_S)
         layout.setSpacing(SPACE_XS)
-        layout.addWidget(self._take)
+        layout.addWidget(self._checkbox)
         is_program = isinstance(server.connection, StdioConnection)
         name = self.tr("Command line of {0}") if is_program else self.tr("Address of {0}")
         layout.addWidget(ReadOnlyText(describe_connection(server), name.format(title), _MAX_LINES))
@@ -45,7 +45,7 @@ class ImportCard(QFrame):
     @property
     def is_selected(self) -> bool:
         """Whether it is to be taken."""
-        return self._take.isChecked()
+        return self._checkbox.isChecked()
 
     def _notes(self, found: ImportCandidate) -> list[tuple[str, Literal["muted", "warning"]]]:
         server = found.server
@@ -54,15 +54,15 @@ class ImportCard(QFrame):
             plain = [f"{show_hidden(n)}={show_hidden(v)}" for n, v in server.connection.env.items()]
             if plain:
                 remarks.append((self.tr("Plain variables: {0}").format(", ".join(plain)), "muted"))
-        secret = [show_hidden(each) for each in server.secret_names if each not in found.gaps]
+        secret = [show_hidden(each) for each in server.secret_names if each not in found.placeholders]
         if secret:
             remarks.append((self.tr("Goes to the keyring: {0}").format(", ".join(secret)), "muted"))
         if not server.on:
             remarks.append((self.tr("It is off there, and stays off."), "muted"))
-        if found.gaps:
+        if found.placeholders:
             words = self.tr("The other program asks for these values itself: {0}. Enter them with Edit afterwards.")
-            remarks.append((words.format(", ".join(show_hidden(each) for each in found.gaps)), "warning"))
-        if found.left:
+            remarks.append((words.format(", ".join(show_hidden(each) for each in found.placeholders)), "warning"))
+        if found.unresolved:
             words = self.tr("Only the other program fills in what stands in ${…}. Correct it with Edit afterwards.")
             remarks.append((words, "warning"))
         return remarks

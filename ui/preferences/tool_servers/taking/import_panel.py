@@ -23,9 +23,9 @@ _TEXT_LINES = 6
 
 
 class ImportPanel(QFrame):
-    """`looked` asks what a text would bring: answer with `show_preview` or `show_problem`."""
+    """`preview_requested` asks what a text would bring: answer with `show_preview` or `show_problem`."""
 
-    looked = Signal(str)
+    preview_requested = Signal(str)
     file_chosen = Signal(object)
     """A Path."""
     import_requested = Signal(object, object)
@@ -42,11 +42,11 @@ class ImportPanel(QFrame):
         self._text.setPlaceholderText(self.tr('{"mcpServers": {"files": {"command": "npx", "args": ["-y", "…"]}}}'))
         self._text.setAccessibleName(self.tr("Servers as JSON"))
         self._text.setFixedHeight(self._text.fontMetrics().lineSpacing() * _TEXT_LINES + SPACE_M)
-        self._pause = QTimer(self, singleShot=True, interval=PREVIEW_DELAY_MS)
-        self._pause.timeout.connect(self._look)
-        self._text.textChanged.connect(self._pause.start)
+        self._delay_timer = QTimer(self, singleShot=True, interval=PREVIEW_DELAY_MS)
+        self._delay_timer.timeout.connect(self._request_preview)
+        self._text.textChanged.connect(self._delay_timer.start)
         self._problem = label(kind="error", wrap=True)
-        self._refused = label(kind="warning", wrap=True)
+        self._rejected = label(kind="warning", wrap=True)
         self._warning = label(
             self.tr(
                 "Programs run on your machine, with your rights. Read each command line, and import only what you know."
@@ -55,9 +55,9 @@ class ImportPanel(QFrame):
         )
         self._card_layout = QVBoxLayout()
         self._card_layout.setSpacing(SPACE_S)
-        self._take = button(self.tr("Import"), self._request_import, "primary")
+        self._import_button = button(self.tr("Import"), self._request_import, "primary")
         self._cancel = button(self.tr("Cancel"), self.cancelled.emit)
-        self._arrange()
+        self._build_layout()
         self._update_view(None, "")
 
     def start_editing(self) -> None:
@@ -81,8 +81,8 @@ class ImportPanel(QFrame):
     def show_text(self, text: str) -> None:
         """What stands in a file; it is looked at at once."""
         self._text.setPlainText(text)
-        self._pause.stop()
-        self._look()
+        self._delay_timer.stop()
+        self._request_preview()
 
     def show_preview(self, preview: ImportPreview) -> None:
         """What would be taken over."""
@@ -104,21 +104,21 @@ class ImportPanel(QFrame):
         else:
             super().keyPressEvent(event)
 
-    def _look(self) -> None:
+    def _request_preview(self) -> None:
         text = self._text.toPlainText()
         if text.strip():
-            self.looked.emit(text)
+            self.preview_requested.emit(text)
         else:
             self._update_view(None, "")
 
     def _update_view(self, preview: ImportPreview | None, problem: str) -> None:
         if preview is not self._preview or preview is None:
-            self._lay_out(preview)
+            self._rebuild_cards(preview)
         self._problem.setText(problem)
         self._problem.setVisible(bool(problem))
-        self._count()
+        self._update_button()
 
-    def _lay_out(self, preview: ImportPreview | None) -> None:
+    def _rebuild_cards(self, preview: ImportPreview | None) -> None:
         self._preview = preview
         for card in self._cards:
             self._card_layout.removeWidget(card)
@@ -126,26 +126,26 @@ class ImportPanel(QFrame):
             card.deleteLater()
         self._cards = [ImportCard(each) for each in preview.found] if preview is not None else []
         for card in self._cards:
-            card.changed.connect(self._count)
+            card.changed.connect(self._update_button)
             self._card_layout.addWidget(card)
             card.show()
         programs = [each for each in preview.found if _is_program(each)] if preview is not None else []
         self._warning.setVisible(bool(programs))
         refused = [show_hidden(translate_sentence(each)) for each in preview.refused] if preview is not None else []
-        self._refused.setText("\n".join(refused))
-        self._refused.setVisible(bool(refused))
+        self._rejected.setText("\n".join(refused))
+        self._rejected.setVisible(bool(refused))
 
-    def _count(self) -> None:
+    def _update_button(self) -> None:
         wanted = sum(card.is_selected for card in self._cards)
         words = self.tr("Import 1 server") if wanted == 1 else self.tr("Import {0} servers").format(wanted)
-        self._take.setText(words if wanted else self.tr("Import"))
-        self._take.setAccessibleName(self._take.text())
-        self._take.setEnabled(wanted > 0)
+        self._import_button.setText(words if wanted else self.tr("Import"))
+        self._import_button.setAccessibleName(self._import_button.text())
+        self._import_button.setEnabled(wanted > 0)
 
     def _request_import(self) -> None:
         if self._preview is not None:
             self._is_importing = True
-            self._take.setEnabled(False)
+            self._import_button.setEnabled(False)
             self._cancel.setEnabled(False)
             ids = frozenset(card.server_id for card in self._cards if card.is_selected)
             self.import_requested.emit(self._preview, ids)
@@ -161,7 +161,7 @@ class ImportPanel(QFrame):
     def _on_file_chosen(self, path: str) -> None:
         self.file_chosen.emit(Path(path))
 
-    def _arrange(self) -> None:
+    def _build_layout(self) -> None:
         self._is_importing = False
         self.setProperty("kind", "card")
         self.setAccessibleName(self.tr("Import servers"))
@@ -174,7 +174,7 @@ class ImportPanel(QFrame):
         foot.addWidget(button(self.tr("Choose file…"), self._choose_file))
         foot.addStretch(1)
         foot.addWidget(self._cancel)
-        foot.addWidget(self._take)
+        foot.addWidget(self._import_button)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
         layout.setSpacing(SPACE_S)
@@ -183,7 +183,7 @@ class ImportPanel(QFrame):
         layout.addLayout(self._files)
         layout.addWidget(self._text)
         layout.addWidget(self._problem)
-        layout.addWidget(self._refused)
+        layout.addWidget(self._rejected)
         layout.addWidget(self._warning)
         layout.addLayout(self._card_layout)
         layout.addLayout(foot)

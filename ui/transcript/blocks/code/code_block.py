@@ -48,15 +48,15 @@ class CodeBlock(CodeLinesBlock):
     """A box with a head. While `is_open`, text comes in at the end at the cost of the new text alone."""
 
     def __init__(
-        self, text: str, language: str, host: CodeCallbacks, *, is_open: bool = False, title: str = ""
+        self, text: str, language: str, callbacks: CodeCallbacks, *, is_open: bool = False, title: str = ""
     ) -> None:
-        super().__init__(PositionedCodeLines(text, wraps=host.wraps), host)
+        super().__init__(PositionedCodeLines(text, wraps=callbacks.wraps), callbacks)
         word = _LANGUAGE.match(language)
         self.language = word[0] if word else ""
         self.info = language
         self.is_open = is_open
         self._title = title
-        self._highlighting = CodeHighlighting(self._lines, self.language, host)
+        self._highlighting = CodeHighlighting(self._lines, self.language, callbacks)
         self._buttons = CodeHeader()
         self._copied = _TimedFlag()
 
@@ -73,34 +73,34 @@ class CodeBlock(CodeLinesBlock):
         self.is_open = False
         if text != self._lines.text:
             self._lines = self._lines.with_text(text)
-            self._highlighting = CodeHighlighting(self._lines, self.language, self._host)
+            self._highlighting = CodeHighlighting(self._lines, self.language, self._callbacks)
             self.dirty_from = 0
         elif (recoloured := self._highlighting.take_dirty_line()) is not None:
             self.dirty_from = min(self.dirty_from, self._head + self._lines.top(recoloured))
         self.is_laid_out = False
 
-    def estimate(self, width: int, look: RenderStyle) -> int:
+    def estimate(self, width: int, style: RenderStyle) -> int:
         """Exact unless lines wrap."""
         del width
-        return look.px(34) + len(self._lines) * look.mono_line + look.px(12)
+        return style.px(34) + len(self._lines) * style.mono_line + style.px(12)
 
-    def layout(self, width: int, look: RenderStyle) -> int:
+    def layout(self, width: int, style: RenderStyle) -> int:
         """Place the head's buttons; count the lines."""
         is_new = width != self._width or not self._buttons.controls
-        self._width, self._pad = width, look.px(14)
-        self._head = self.header_height(look)
+        self._width, self._pad = width, style.px(14)
+        self._head = self.header_height(style)
         if is_new:
             self.dirty_from = 0
-            self._buttons.place_buttons(self._header_buttons(), width, look)
-        self._lines.layout(width - 2 * self._pad, look)
+            self._buttons.place_buttons(self._header_buttons(), width, style)
+        self._lines.layout(width - 2 * self._pad, style)
         self.is_laid_out = True
         self._continue_counting()
         self._highlighting.request(is_open=self.is_open)
-        return self._head + self._lines.height + look.px(12)
+        return self._head + self._lines.height + style.px(12)
 
-    def header_height(self, look: RenderStyle) -> int:
+    def header_height(self, style: RenderStyle) -> int:
         """What stands above the lines."""
-        return look.px(34)
+        return style.px(34)
 
     def forget(self) -> None:
         """Lines are laid out again when they are seen again."""
@@ -117,57 +117,59 @@ class CodeBlock(CodeLinesBlock):
         icon = "check" if self._copied.is_on else "copy"
         buttons = [
             HeaderButton(translate("Transcript", "Copy code"), copy, self._copy, icon),
-            HeaderButton(translate("Transcript", "Wrap lines"), wrap, self._toggle_wrap, needed=0),
+            HeaderButton(translate("Transcript", "Wrap lines"), wrap, self._toggle_wrap, priority=0),
         ]
-        if save := self._host.save:
+        if save := self._callbacks.save:
             name, words = translate("Transcript", "Save code as…"), translate("Transcript", "Save as…")
             suggested = partial(suggest_file_name, self.language, self._title)
-            buttons.append(HeaderButton(name, words, lambda: save(suggested(), self.text), needed=1))
+            buttons.append(HeaderButton(name, words, lambda: save(suggested(), self.text), priority=1))
         return buttons
 
     def _copy(self) -> None:
-        self._host.copy(self.text)
+        self._callbacks.copy(self.text)
 
-        def show(tell: Callable[[], None]) -> None:
+        def show(notify: Callable[[], None]) -> None:
             self._buttons.clear()
             self.is_laid_out = False
-            tell()
+            notify()
 
-        self._copied.start(self._host.run_later, partial(show, self._host.on_arrived or self._host.on_changed))
-        show(self._host.on_changed)
+        self._copied.start(
+            self._callbacks.run_later, partial(show, self._callbacks.on_arrived or self._callbacks.on_changed)
+        )
+        show(self._callbacks.on_changed)
 
     def _toggle_wrap(self) -> None:
         self._lines.wraps = not self._lines.wraps
         self.forget()
-        if self._host.on_wrap:
-            self._host.on_wrap(self._lines.wraps)
-        self._host.on_changed()
+        if self._callbacks.on_wrap:
+            self._callbacks.on_wrap(self._lines.wraps)
+        self._callbacks.on_changed()
 
-    def paint(self, brush: PaintContext) -> None:
+    def paint(self, context: PaintContext) -> None:
         """Box, head, then the lines inside the clip."""
-        self.paint_box(brush, self._head + self._lines.height + brush.style.px(12))
-        painter, look = brush.painter, brush.style
-        height = self._head + self._lines.height + look.px(12)
+        self.paint_box(context, self._head + self._lines.height + context.style.px(12))
+        painter, style = context.painter, context.style
+        height = self._head + self._lines.height + style.px(12)
         painter.save()
         inner = QRect(1, self._head, self._width - 2, self._lines.height)
         painter.setClipRect(inner, Qt.ClipOperation.IntersectClip)
         painter.translate(self._pad, self._head)
-        clip = brush.clip.intersected(inner).translated(-self._pad, -self._head)
-        self._lines.paint(painter, look, clip, brush.selection)
+        clip = context.clip.intersected(inner).translated(-self._pad, -self._head)
+        self._lines.paint(painter, style, clip, context.selection)
         painter.restore()
         self._lines.paint_scroll_bar(
-            painter, look, QRect(self._pad, height - look.px(8), self._width - 2 * self._pad, 4)
+            painter, style, QRect(self._pad, height - style.px(8), self._width - 2 * self._pad, 4)
         )
 
-    def paint_box(self, brush: PaintContext, height: int) -> None:
+    def paint_box(self, context: PaintContext, height: int) -> None:
         """The box and its head."""
-        painter, look = brush.painter, brush.style
-        painter.setPen(look.color("border"))
-        painter.setBrush(look.color("code_background"))
+        painter, style = context.painter, context.style
+        painter.setPen(style.color("border"))
+        painter.setBrush(style.color("code_background"))
         painter.drawRoundedRect(QRectF(0.5, 0.5, self._width - 1, height - 1), 8, 8)
-        if brush.clip.top() < look.px(34):
+        if context.clip.top() < style.px(34):
             title = self._title or self.language or QCoreApplication.translate("Transcript", "text")
-            self._buttons.paint(brush, self._pad, title)
+            self._buttons.paint(context, self._pad, title)
 
     def controls(self) -> Sequence[Control]:
         """The buttons of the head."""

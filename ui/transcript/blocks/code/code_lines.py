@@ -55,37 +55,37 @@ class CodeLines(CodeText):
     def _cached_line(self, index: int) -> CodeLine | None:
         return self._cut.get(index) or self.rows.counting.get(index)
 
-    def layout(self, width: int, look: RenderStyle) -> None:
+    def layout(self, width: int, style: RenderStyle) -> None:
         """Take the width; count rows only when lines wrap."""
-        self._line_height, self._width = look.mono_line, width
-        setting = self._set_options(width, look)
+        self._line_height, self._width = style.mono_line, width
+        options = self._set_options(width, style)
         if self.wraps:
-            self.rows.count(self._lines, width, advances_of(look), lambda index: self._line_to_count(index, setting))
+            self.rows.count(self._lines, width, advances_of(style), lambda index: self._line_to_count(index, options))
         else:
             self._content_width = 0
             self._widen(self._longest)
         self._scrolled = min(self._scrolled, self._max_scroll())
 
-    def _set_options(self, width: int, look: RenderStyle) -> LineLayoutOptions:
+    def _set_options(self, width: int, style: RenderStyle) -> LineLayoutOptions:
         """Forget what was laid out for something else."""
-        setting = self._options
-        if setting is None or (setting.style, setting.wraps) != (look, self.wraps):
-            setting = LineLayoutOptions(look, WordFormats(look), self.wraps, width)
+        options = self._options
+        if options is None or (options.style, options.wraps) != (style, self.wraps):
+            options = LineLayoutOptions(style, WordFormats(style), self.wraps, width)
             self.forget()
-        elif setting.width != width:
-            setting = replace(setting, width=width)
+        elif options.width != width:
+            options = replace(options, width=width)
             if self.wraps:
                 self._cut.clear()
                 self.rows.forget_rows()
-        self._options = setting
-        return setting
+        self._options = options
+        return options
 
-    def _line_to_count(self, index: int, setting: LineLayoutOptions) -> WrappedLine:
+    def _line_to_count(self, index: int, options: LineLayoutOptions) -> WrappedLine:
         """Kept if it is the last one, which may grow."""
         found = self._cached_line(index)
         if isinstance(found, WrappedLine):
             return found
-        made = WrappedLine(self._lines[index], setting, self.words_of(index))
+        made = WrappedLine(self._lines[index], options, self.words_of(index))
         if index == len(self) - 1:
             self._cache_line(index, made)
         return made
@@ -101,11 +101,11 @@ class CodeLines(CodeText):
         self._cut.clear()
         self.rows.forget()
 
-    def paint(self, painter: QPainter, look: RenderStyle, clip: QRect, selection: TextRange | None) -> None:
+    def paint(self, painter: QPainter, style: RenderStyle, clip: QRect, selection: TextRange | None) -> None:
         """The lines inside the clip, from the painter's origin."""
         marked = QTextCharFormat()
-        marked.setBackground(look.color("selection"))
-        painter.setPen(look.color("text"))
+        marked.setBackground(style.color("selection"))
+        painter.setPen(style.color("text"))
         for index, line in self._visible_lines(clip):
             if isinstance(line, UnwrappedLine) and self._scrolled:
                 # What was a guess becomes exact to the left of the screen: what is on it stays where it is.
@@ -133,14 +133,14 @@ class CodeLines(CodeText):
             clip.left() + self._scrolled, clip.right() + self._scrolled, (clip.top() - top) // high, last
         )
 
-    def paint_scroll_bar(self, painter: QPainter, look: RenderStyle, track: QRect) -> None:
+    def paint_scroll_bar(self, painter: QPainter, style: RenderStyle, track: QRect) -> None:
         """How far a long line was moved."""
         if not self._max_scroll():
             return
-        wide = min(track.width(), max(look.px(16), int(track.width() * self._width / self._content_width)))
+        wide = min(track.width(), max(style.px(16), int(track.width() * self._width / self._content_width)))
         left = track.left() + int((track.width() - wide) * self._scrolled / self._max_scroll())
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(look.color("border"))
+        painter.setBrush(style.color("border"))
         painter.drawRoundedRect(QRect(left, track.top(), wide, track.height()), 2, 2)
 
     def scroll_horizontally(self, pixels: int) -> bool:
@@ -156,11 +156,11 @@ class CodeLines(CodeText):
         row = y // self._line_height
         return max(0, min(self.rows.line_at(row) if self.wraps else row, len(self) - 1))
 
-    def _cut_line(self, index: int, setting: LineLayoutOptions) -> CodeLine:
+    def _cut_line(self, index: int, options: LineLayoutOptions) -> CodeLine:
         found = self._cached_line(index)
         if found is None:
             made = WrappedLine if self.wraps else UnwrappedLine
-            found = made(self._lines[index], setting, self.words_of(index))
+            found = made(self._lines[index], options, self.words_of(index))
             self._cache_line(index, found)
         if isinstance(found, WrappedLine):
             self.rows.on_line_visible(index, found)

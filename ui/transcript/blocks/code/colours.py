@@ -11,10 +11,10 @@ _REPEAT_SHARE = 5
 class CodeHighlighting:
     """`dirty` is the first line that looks different since `taken` was called."""
 
-    def __init__(self, lines: CodeLines, language: str, host: CodeCallbacks) -> None:
+    def __init__(self, lines: CodeLines, language: str, callbacks: CodeCallbacks) -> None:
         self._lines = lines
         self._language = language
-        self._host = host
+        self._callbacks = callbacks
         self._lexer_state = LexerState()
         self._read = 0
         self._is_waiting = False
@@ -28,9 +28,9 @@ class CodeHighlighting:
             return
         if is_open:
             self._request_more()
-        elif not self._is_requested and self._host.highlight:
+        elif not self._is_requested and self._callbacks.highlight:
             self._is_requested = True
-            self._host.highlight(self._lines.text, self._language, self._take)
+            self._callbacks.highlight(self._lines.text, self._language, self._take)
 
     def forget(self) -> None:
         """It is far from the screen: ask again when it comes back, unless all is known."""
@@ -44,11 +44,11 @@ class CodeHighlighting:
     def _request_more(self) -> None:
         complete = len(self._lines) - 1
         again = self._read - self._lexer_state.line
-        if self._is_waiting or not self._host.highlight_more or complete - self._read <= again // _REPEAT_SHARE:
+        if self._is_waiting or not self._callbacks.highlight_more or complete - self._read <= again // _REPEAT_SHARE:
             return
         self._is_waiting, self._read = True, complete
         text = self._lines.lines_between(self._lexer_state.line, complete)
-        self._host.highlight_more(text, self._language, self._lexer_state, self._take_more)
+        self._callbacks.highlight_more(text, self._language, self._lexer_state, self._take_more)
 
     def _take_more(self, found: HighlightedLines | None) -> None:
         if found is None or self._is_requested:
@@ -62,8 +62,8 @@ class CodeHighlighting:
 
     def _show_later(self, first: int) -> None:
         self._dirty = first if self._dirty is None else min(first, self._dirty)
-        if self._host.run_later:
-            self._host.run_later(self._show)
+        if self._callbacks.run_later:
+            self._callbacks.run_later(self._show)
 
     def _show(self) -> None:
         if self._dirty is not None:
@@ -82,4 +82,4 @@ class CodeHighlighting:
             self._notify()
 
     def _notify(self) -> None:
-        (self._host.on_arrived or self._host.on_changed)()
+        (self._callbacks.on_arrived or self._callbacks.on_changed)()

@@ -19,7 +19,7 @@ class HeaderButton:
     words: str
     press: Callable[[], None]
     icon: str = ""
-    needed: int = 3
+    priority: int = 3
 
 
 class CodeHeader:
@@ -30,35 +30,35 @@ class CodeHeader:
         self._buttons: Sequence[HeaderButton] = ()
         self._room = 0
 
-    def place_buttons(self, buttons: Sequence[HeaderButton], width: int, look: RenderStyle) -> None:
+    def place_buttons(self, buttons: Sequence[HeaderButton], width: int, style: RenderStyle) -> None:
         """The first one stands at the right end."""
         buttons = list(buttons)
-        while len(buttons) > 1 and sum(_button_width(each, look) for each in buttons) > width - look.px(12):
-            buttons.remove(min(buttons, key=lambda each: each.needed))
+        while len(buttons) > 1 and sum(_button_width(each, style) for each in buttons) > width - style.px(12):
+            buttons.remove(min(buttons, key=lambda each: each.priority))
         self._buttons, self.controls = buttons, []
-        x = width - look.px(6)
+        x = width - style.px(6)
         for button in buttons:
-            wide = _button_width(button, look) - look.px(2)
+            wide = _button_width(button, style) - style.px(2)
             x -= wide
-            self.controls.append(Control(button.name, QRect(x, look.px(5), wide, look.px(24)), button.press))
-            x -= look.px(2)
+            self.controls.append(Control(button.name, QRect(x, style.px(5), wide, style.px(24)), button.press))
+            x -= style.px(2)
         self._room = x
 
     def clear(self) -> None:
         """No buttons."""
         self.controls, self._buttons = [], ()
 
-    def paint(self, brush: PaintContext, left: int, title: str) -> None:
+    def paint(self, context: PaintContext, left: int, title: str) -> None:
         """Title and buttons."""
-        painter, look = brush.painter, brush.style
-        painter.setPen(look.color("muted"))
-        painter.setFont(look.small)
-        room = max(0, self._room - left - look.px(4))
-        words = QFontMetricsF(look.small).elidedText(title, Qt.TextElideMode.ElideRight, room)
-        painter.drawText(QRect(left, look.px(5), room, look.px(24)), Qt.AlignmentFlag.AlignVCenter, words)
+        painter, style = context.painter, context.style
+        painter.setPen(style.color("muted"))
+        painter.setFont(style.small)
+        room = max(0, self._room - left - style.px(4))
+        words = QFontMetricsF(style.small).elidedText(title, Qt.TextElideMode.ElideRight, room)
+        painter.drawText(QRect(left, style.px(5), room, style.px(24)), Qt.AlignmentFlag.AlignVCenter, words)
         for control, button in zip(self.controls, self._buttons, strict=True):
-            paint_flat_button(brush, control, button.words, button.icon)
+            paint_flat_button(context, control, button.words, button.icon)
 
 
-def _button_width(button: HeaderButton, look: RenderStyle) -> int:
-    return flat_button_width(look, button.words, icon=bool(button.icon)) + look.px(2)
+def _button_width(button: HeaderButton, style: RenderStyle) -> int:
+    return flat_button_width(style, button.words, icon=bool(button.icon)) + style.px(2)

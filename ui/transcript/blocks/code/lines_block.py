@@ -15,9 +15,9 @@ _Result = TypeVar("_Result")
 class CodeLinesBlock(CodeSourceBlock):
     """`_head` is what stands above the lines, `_pad` what stands beside them, in pixels."""
 
-    def __init__(self, lines: PositionedCodeLines, host: CodeCallbacks) -> None:
+    def __init__(self, lines: PositionedCodeLines, callbacks: CodeCallbacks) -> None:
         self._lines = lines
-        self._host = host
+        self._callbacks = callbacks
         self._width = 0
         self._header_height = 0
         self._pad = 0
@@ -32,8 +32,8 @@ class CodeLinesBlock(CodeSourceBlock):
         """Rows are counted a little at a time."""
         if not self._lines.rows.is_complete and not self._counts:
             self._counts = True
-            if self._host.run_later:
-                self._host.run_later(self._count)
+            if self._callbacks.run_later:
+                self._callbacks.run_later(self._count)
 
     def _count(self) -> None:
         self._counts = False
@@ -44,7 +44,7 @@ class CodeLinesBlock(CodeSourceBlock):
         is_over = rows.count_more()
         if rows.was_wrong_on_screen or (is_over and rows.is_estimate_wrong):
             self.is_laid_out = False
-            (self._host.on_arrived or self._host.on_changed)()
+            (self._callbacks.on_arrived or self._callbacks.on_changed)()
         self._continue_counting()
 
     def offset_at(self, point: QPoint) -> int:

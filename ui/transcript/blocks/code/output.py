@@ -13,8 +13,8 @@ from ui.transcript.look import RenderStyle
 class OutputBlock(CodeBlock):
     """Code in the colours that its program chose."""
 
-    def __init__(self, text: str, words: list[list[StyledWord]], host: CodeCallbacks, title: str) -> None:
-        super().__init__(text, "", host, title=title)
+    def __init__(self, text: str, words: list[list[StyledWord]], callbacks: CodeCallbacks, title: str) -> None:
+        super().__init__(text, "", callbacks, title=title)
         self._lines.words = words
 
     def set_output(self, text: str, words: list[list[StyledWord]]) -> None:
@@ -43,15 +43,15 @@ class OutputTailBlock(Block):
             self._lines = CodeLines(text, wraps=False)
             self._lines.words, self.is_laid_out = words, False
 
-    def estimate(self, width: int, look: RenderStyle) -> int:
+    def estimate(self, width: int, style: RenderStyle) -> int:
         """Exact."""
         del width
-        return len(self._lines) * look.mono_line
+        return len(self._lines) * style.mono_line
 
-    def layout(self, width: int, look: RenderStyle) -> int:
+    def layout(self, width: int, style: RenderStyle) -> int:
         """Exact."""
         self._width, self.is_laid_out = width, True
-        self._lines.layout(width, look)
+        self._lines.layout(width, style)
         return self._lines.height
 
     def forget(self) -> None:
@@ -59,12 +59,12 @@ class OutputTailBlock(Block):
         self._lines.forget()
         self.is_laid_out = False
 
-    def paint(self, brush: PaintContext) -> None:
+    def paint(self, context: PaintContext) -> None:
         """The lines."""
-        painter = brush.painter
+        painter = context.painter
         painter.save()
         painter.setClipRect(QRect(0, 0, self._width, self._lines.height), Qt.ClipOperation.IntersectClip)
-        self._lines.paint(painter, brush.style, brush.clip, brush.selection)
+        self._lines.paint(painter, context.style, context.clip, context.selection)
         painter.restore()
 
     def plain(self) -> str:

@@ -40,7 +40,7 @@ class HighlightSlice:
 
 @dataclass(frozen=True, slots=True)
 class HighlightRequest:
-    """What is to be coloured; with `standing` it is whole lines of code that still grows."""
+    """What is to be coloured; with `lexer_state` it is whole lines of code that still grows."""
 
     text: str
     language: str

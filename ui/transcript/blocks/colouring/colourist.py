@@ -73,18 +73,18 @@ class HighlighterProcess(QObject):
         """Whether one is being run."""
         return self._job is not None
 
-    def refuses(self, code: HighlightRequest) -> bool:
+    def is_refused(self, code: HighlightRequest) -> bool:
         """Whether it was too much before."""
         is_hopeless = self._overruns[code.language.lower()] >= _MAX_OVERRUNS or self._cannot_start
         return is_hopeless or (bool(self._refused_texts) and _digest_of(code) in self._refused_texts)
 
     def start_next(self) -> None:
         """There may be something to do."""
-        while not self._is_closed and self._job is None and (errand := self._next_job()):
-            if self.refuses(errand.code):
-                errand.on_answer(None)
+        while not self._is_closed and self._job is None and (job := self._next_job()):
+            if self.is_refused(job.code):
+                job.on_answer(None)
             else:
-                self._send(errand)
+                self._send(job)
         if self._child and self._job is None:
             self._idle.start()
 
@@ -100,19 +100,19 @@ class HighlighterProcess(QObject):
             child.kill()
             child.waitForFinished(TIMEOUT_MS)
 
-    def _timer(self, interval: int, act: Callable[[], None]) -> QTimer:
+    def _timer(self, interval: int, callback: Callable[[], None]) -> QTimer:
         timer = QTimer(self)
         timer.setSingleShot(True)
         timer.setInterval(interval)
-        timer.timeout.connect(act)
+        timer.timeout.connect(callback)
         return timer
 
-    def _send(self, errand: HighlightJob) -> None:
-        self._job = errand
+    def _send(self, job: HighlightJob) -> None:
+        self._job = job
         self._idle.stop()
         child = self._child or self._start()
         self.sent += 1
-        child.write(encode_frame(encode_request(errand.code)))
+        child.write(encode_frame(encode_request(job.code)))
         self._late.start()
 
     def _start(self) -> QProcess:
@@ -134,7 +134,7 @@ class HighlighterProcess(QObject):
 
     def _read(self) -> None:
         """One message; what else happens in the window comes before the next."""
-        child, errand = self._child, self._job
+        child, job = self._child, self._job
         if child is None or child.bytesAvailable() < HEADER_SIZE:
             return
         try:
@@ -147,13 +147,13 @@ class HighlighterProcess(QObject):
             self._end(child)
             self._give_up(count=False)
             return
-        if errand is None:
+        if job is None:
             return
         self._late.start()
         if not isinstance(answer, HighlightSlice) or answer.is_last:
             self._job = None
             self._late.stop()
-        errand.on_answer(answer)
+        job.on_answer(answer)
         self._turn.start()
         self.start_next()
 
@@ -173,15 +173,15 @@ class HighlighterProcess(QObject):
         self._child = None
         self._turn.stop()
         self._late.stop()
-        errand, self._job = self._job, None
-        if errand is None:
+        job, self._job = self._job, None
+        if job is None:
             return
-        errand.crashes += 1
-        if _hit_cpu_limit(child) or errand.crashes >= _MAX_CRASHES:
-            self._job = errand
+        job.crashes += 1
+        if _hit_cpu_limit(child) or job.crashes >= _MAX_CRASHES:
+            self._job = job
             self._give_up(count=_hit_cpu_limit(child))
         else:
-            self._send(errand)
+            self._send(job)
 
     def _on_error(self, child: QProcess, error: QProcess.ProcessError) -> None:
         if error is QProcess.ProcessError.FailedToStart and child is self._child:
@@ -194,13 +194,13 @@ class HighlighterProcess(QObject):
         """What is being read stays plain; `count`: because it took too long."""
         self._turn.stop()
         self._late.stop()
-        errand, self._job = self._job, None
-        if errand:
-            self._refused_texts[_digest_of(errand.code)] = None
+        job, self._job = self._job, None
+        if job:
+            self._refused_texts[_digest_of(job.code)] = None
             while len(self._refused_texts) > _MAX_REFUSED:
                 self._refused_texts.popitem(last=False)
-            self._overruns[errand.code.language.lower()] += count
-            errand.on_answer(None)
+            self._overruns[job.code.language.lower()] += count
+            job.on_answer(None)
         self.start_next()
 
     def _let_finish(self) -> None:

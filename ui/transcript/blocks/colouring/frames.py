@@ -59,8 +59,8 @@ def encode_request(code: HighlightRequest) -> dict[str, Any]:
 
 def decode_request(message: dict[str, Any]) -> HighlightRequest:
     """And back."""
-    standing = message.get("standing")
-    return HighlightRequest(message["text"], message["language"], _decode_state(standing) if standing else None)
+    lexer_state = message.get("standing")
+    return HighlightRequest(message["text"], message["language"], _decode_state(lexer_state) if lexer_state else None)
 
 
 def encode_answer(answer: HighlightAnswer) -> dict[str, Any]:
@@ -71,13 +71,13 @@ def encode_answer(answer: HighlightAnswer) -> dict[str, Any]:
         [number for start, length, kind in line for number in (start, length, _KIND_NUMBERS[kind])]
         for line in answer.words
     ]
-    told: dict[str, Any] = {"line": answer.line, "words": words}
+    encoded: dict[str, Any] = {"line": answer.line, "words": words}
     more = (
         {"last": answer.is_last}
         if isinstance(answer, HighlightSlice)
         else {"standing": _encode_state(answer.lexer_state)}
     )
-    return told | more
+    return encoded | more
 
 
 def decode_answer(data: bytes) -> HighlightAnswer:
@@ -95,10 +95,10 @@ def _decode_words(numbers: list[int]) -> list[StyledWord]:
     return list(zip(numbers[::3], numbers[1::3], map(WORD_KINDS.__getitem__, numbers[2::3]), strict=True))
 
 
-def _encode_state(standing: LexerState) -> list[Any]:
-    return [standing.line, *standing.states]
+def _encode_state(lexer_state: LexerState) -> list[Any]:
+    return [lexer_state.line, *lexer_state.states]
 
 
-def _decode_state(told: list[Any]) -> LexerState:
-    line, *states = told
+def _decode_state(encoded: list[Any]) -> LexerState:
+    line, *states = encoded
     return LexerState(line, tuple(states))

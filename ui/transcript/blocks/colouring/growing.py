@@ -19,7 +19,7 @@ def _resumable(kind: type[RegexLexer]) -> type[Lexer]:
     return cast("type[Lexer]", type(f"Resumable{kind.__name__}", bases, {}))
 
 
-def highlight_more_lines(text: str, language: str, standing: LexerState) -> HighlightedLines | None:
+def highlight_more_lines(text: str, language: str, lexer_state: LexerState) -> HighlightedLines | None:
     """Colours of whole lines, the first of which is `standing.line`; None for an unknown language.
 
     A guess: a later line may show that it was something else.
@@ -30,18 +30,18 @@ def highlight_more_lines(text: str, language: str, standing: LexerState) -> High
     if isinstance(lexer, RegexLexer) and not isinstance(lexer, ExtendedRegexLexer):
         # Grammars are foreign code, and some are not made for this loop: those are read from the beginning.
         with suppress(Exception):
-            return _highlight_from(lexer, text, standing)
+            return _highlight_from(lexer, text, lexer_state)
     words = words_by_line((kind, value) for _, kind, value in lexer.get_tokens_unprocessed(text))
-    return HighlightedLines(standing.line, words[:-1], standing)
+    return HighlightedLines(lexer_state.line, words[:-1], lexer_state)
 
 
-def _highlight_from(lexer: RegexLexer, text: str, standing: LexerState) -> HighlightedLines:
-    context = LexerContext(text, 0, [*standing.states], len(text))
+def _highlight_from(lexer: RegexLexer, text: str, lexer_state: LexerState) -> HighlightedLines:
+    context = LexerContext(text, 0, [*lexer_state.states], len(text))
     reader = cast("Any", _resumable(type(lexer)))(stripnl=False, ensurenl=False)
     tokens = list(_tokens(reader.get_tokens_unprocessed, text, context))
     words = words_by_line((kind, value) for _, kind, value in tokens)[:-1]
-    next_one = standing if _is_open(text) else _next_state(standing, tokens, len(words), tuple(context.stack))
-    return HighlightedLines(standing.line, words, next_one)
+    next_one = lexer_state if _is_open(text) else _next_state(lexer_state, tokens, len(words), tuple(context.stack))
+    return HighlightedLines(lexer_state.line, words, next_one)
 
 
 def _is_open(text: str) -> bool:
@@ -55,17 +55,17 @@ def _tokens(
 ) -> Iterator[tuple[int, _TokenType, str]]:
     """What lies between two tokens counts as well."""
     at = 0
-    for place, kind, value in read(text, context):
-        if place > at:
-            yield at, Error, text[at:place]
-        yield place, kind, value
-        at = place + len(value)
+    for position, kind, value in read(text, context):
+        if position > at:
+            yield at, Error, text[at:position]
+        yield position, kind, value
+        at = position + len(value)
 
 
 def _next_state(
-    standing: LexerState, tokens: list[tuple[int, _TokenType, str]], lines: int, states: tuple[str, ...]
+    lexer_state: LexerState, tokens: list[tuple[int, _TokenType, str]], lines: int, states: tuple[str, ...]
 ) -> LexerState:
     """Go on behind these lines, unless they end within something that the next line may end."""
     last = next((kind for _, kind, value in reversed(tokens) if value.strip()), None)
     is_open = last is None or last in Comment or last in String or any(kind is Error for _, kind, _ in tokens)
-    return standing if is_open else LexerState(standing.line + lines, states)
+    return lexer_state if is_open else LexerState(lexer_state.line + lines, states)

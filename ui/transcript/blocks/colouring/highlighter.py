@@ -40,12 +40,12 @@ class _Request:
     listeners: list[OnSlice] = field(default_factory=list[OnSlice])
     words: list[list[StyledWord]] = field(default_factory=list[list[StyledWord]])
 
-    def add(self, hear: OnSlice) -> None:
+    def add(self, on_slice: OnSlice) -> None:
         """One more, who hears what has come already."""
-        if hear not in self.listeners:
-            self.listeners.append(hear)
+        if on_slice not in self.listeners:
+            self.listeners.append(on_slice)
             if self.words:
-                hear(HighlightSlice(0, self.words, is_last=False))
+                on_slice(HighlightSlice(0, self.words, is_last=False))
 
 
 class Highlighter(QObject):
@@ -54,9 +54,9 @@ class Highlighter(QObject):
     What scrolls by is not worth colouring, so that waits until scrolling has come to rest.
     """
 
-    def __init__(self, workshop: JobQueue, parent: QObject) -> None:
+    def __init__(self, job_queue: JobQueue, parent: QObject) -> None:
         super().__init__(parent)
-        self._job_queue = workshop
+        self._job_queue = job_queue
         self.process = HighlighterProcess(self._next_job, self)
         self._waiting: OrderedDict[HighlightRequest, _Request] = OrderedDict()
         self._ready: OrderedDict[HighlightRequest, _Request] = OrderedDict()
@@ -75,7 +75,7 @@ class Highlighter(QObject):
         if code in self._cache:
             self._cache.move_to_end(code)
             then(HighlightSlice(0, self._cache[code], is_last=True))
-        elif self.process.refuses(code):
+        elif self.process.is_refused(code):
             then(HighlightSlice(0, [], is_last=True))
         elif self._at_hand and self._at_hand.code == code:
             self._at_hand.add(then)
@@ -87,32 +87,32 @@ class Highlighter(QObject):
             self._rest.start()
 
     def highlight_more(
-        self, text: str, language: str, standing: LexerState, then: Callable[[HighlightedLines | None], None]
+        self, text: str, language: str, lexer_state: LexerState, then: Callable[[HighlightedLines | None], None]
     ) -> None:
         """Colours for what was added to code that still grows; asked for a few times a second."""
 
-        def hear(found: HighlightAnswer) -> None:
+        def on_slice(found: HighlightAnswer) -> None:
             then(found if isinstance(found, HighlightedLines) else None)
 
-        self._growing.append(HighlightJob(HighlightRequest(text, language, standing), hear))
+        self._growing.append(HighlightJob(HighlightRequest(text, language, lexer_state), on_slice))
         if not self._beat.isActive():
             self._beat.start()
 
-    def elsewhere(self, key: Hashable, job: Callable[[], Result], then: Callable[[Result], None]) -> None:
+    def run_in_worker(self, key: Hashable, job: Callable[[], Result], then: Callable[[Result], None]) -> None:
         """Do the job in the worker, and hand its result to `then`."""
         self._job_queue.submit(key, job, then)
 
-    def run_later(self, act: Callable[[], None]) -> None:
+    def run_later(self, callback: Callable[[], None]) -> None:
         """Once some frames have passed; never, when the view is gone by then."""
-        self._unpainted.append(act)
+        self._unpainted.append(callback)
         if not self._late.isActive():
             self._late.start()
 
     @property
     def is_idle(self) -> bool:
         """Whether no colours are still to come."""
-        asked = self._waiting or self._ready or self._growing or self._ready_growing or self.process.is_busy
-        return not (asked or self._unpainted or self._job_queue.is_busy)
+        request = self._waiting or self._ready or self._growing or self._ready_growing or self.process.is_busy
+        return not (request or self._unpainted or self._job_queue.is_busy)
 
     def stop(self) -> None:
         """Nothing is coloured any more."""
@@ -121,17 +121,17 @@ class Highlighter(QObject):
         self._late.stop()
         self.process.close()
 
-    def _timer(self, interval: int, act: Callable[[], None]) -> QTimer:
+    def _timer(self, interval: int, callback: Callable[[], None]) -> QTimer:
         timer = QTimer(self)
         timer.setSingleShot(True)
         timer.setInterval(interval)
-        timer.timeout.connect(act)
+        timer.timeout.connect(callback)
         return timer
 
     def _paint(self) -> None:
         unpainted, self._unpainted = self._unpainted, []
-        for act in unpainted:
-            act()
+        for callback in unpainted:
+            callback()
 
     def _send_growing(self) -> None:
         self._ready_growing += self._growing
@@ -150,26 +150,26 @@ class Highlighter(QObject):
             return self._ready_growing.popleft()
         if not self._ready:
             return None
-        _, asked = self._ready.popitem(last=False)
-        self._at_hand = asked
-        return HighlightJob(asked.code, lambda answer: self._on_answer(asked, answer))
+        _, request = self._ready.popitem(last=False)
+        self._at_hand = request
+        return HighlightJob(request.code, lambda answer: self._on_answer(request, answer))
 
-    def _on_answer(self, asked: _Request, answer: HighlightAnswer) -> None:
-        found = answer if isinstance(answer, HighlightSlice) else HighlightSlice(len(asked.words), [], is_last=True)
-        asked.words[found.line :] = found.words
+    def _on_answer(self, request: _Request, answer: HighlightAnswer) -> None:
+        found = answer if isinstance(answer, HighlightSlice) else HighlightSlice(len(request.words), [], is_last=True)
+        request.words[found.line :] = found.words
         if found.is_last:
             self._at_hand = None
             if answer is not None:
-                self._cache_result(asked)
-        for hear in [*asked.listeners]:
-            hear(found)
+                self._cache_result(request)
+        for on_slice in [*request.listeners]:
+            on_slice(found)
 
-    def _cache_result(self, asked: _Request) -> None:
-        self._cache[asked.code] = asked.words
+    def _cache_result(self, request: _Request) -> None:
+        self._cache[request.code] = request.words
         if len(self._cache) > _MAX_CACHED:
             self._cache.popitem(last=False)
 
 
-def _truncate(asked: OrderedDict[HighlightRequest, _Request]) -> None:
-    while len(asked) > _IMMEDIATE_LINES:
-        asked.popitem(last=False)
+def _truncate(request: OrderedDict[HighlightRequest, _Request]) -> None:
+    while len(request) > _IMMEDIATE_LINES:
+        request.popitem(last=False)

@@ -38,11 +38,17 @@ class DiagramBlock(CodeBlock):
     """As code, until the person asks for the picture."""
 
     def __init__(
-        self, text: str, info: str, host: CodeCallbacks, drawing: DiagramCallbacks, *, is_open: bool = False
+        self,
+        text: str,
+        info: str,
+        callbacks: CodeCallbacks,
+        diagram_callbacks: DiagramCallbacks,
+        *,
+        is_open: bool = False,
     ) -> None:
-        super().__init__(text, info, host, is_open=is_open)
-        self._diagram_callbacks = drawing
-        self._is_diagram_wanted = drawing.shown
+        super().__init__(text, info, callbacks, is_open=is_open)
+        self._diagram_callbacks = diagram_callbacks
+        self._is_diagram_wanted = diagram_callbacks.shown
         self._asks_again = False
         self._pending_request: DiagramRequest | None = None
         self._diagram: RenderedDiagram | None = None
@@ -55,18 +61,18 @@ class DiagramBlock(CodeBlock):
         super().finish(text)
         self._buttons.clear()
 
-    def layout(self, width: int, look: RenderStyle) -> int:
+    def layout(self, width: int, style: RenderStyle) -> int:
         """The picture, if it is wanted and there; the code otherwise, under a note why."""
         self._diagram = None
         if self._is_diagram_wanted and not self.is_open and not self._error:
-            self._diagram = self._find_diagram(look)
-        height = super().layout(width, look)
+            self._diagram = self._find_diagram(style)
+        height = super().layout(width, style)
         if self._diagram:
-            self._box = self._picture_box(self._diagram.size, look)
-            return self._box.bottom() + 1 + look.px(14)
+            self._box = self._picture_box(self._diagram.size, style)
+            return self._box.bottom() + 1 + style.px(14)
         return height
 
-    def header_height(self, look: RenderStyle) -> int:
+    def header_height(self, style: RenderStyle) -> int:
         """With the note, if there is one."""
         words = diagram_error_sentence(self._error) if self._error else ""
         if self._pending_request:
@@ -74,50 +80,50 @@ class DiagramBlock(CodeBlock):
         self._note = None
         if words:
             self._note = TextLayout(
-                Line(words), look.small, look, self._width - 2 * look.px(14), look.line_of(look.small)
+                Line(words), style.small, style, self._width - 2 * style.px(14), style.line_of(style.small)
             )
-        return super().header_height(look) + (self._note.height + look.px(6) if self._note else 0)
+        return super().header_height(style) + (self._note.height + style.px(6) if self._note else 0)
 
-    def _find_diagram(self, look: RenderStyle) -> RenderedDiagram | None:
-        sketch = make_request(self.text, look.theme, look.px(90) / 100 * self._diagram_callbacks.ratio())
-        found = self._diagram_callbacks.diagrams.get(sketch)
+    def _find_diagram(self, style: RenderStyle) -> RenderedDiagram | None:
+        request = make_request(self.text, style.theme, style.px(90) / 100 * self._diagram_callbacks.ratio())
+        found = self._diagram_callbacks.diagrams.get(request)
         if isinstance(found, DiagramError):
-            if not self._asks_again and sketch != self._pending_request:
+            if not self._asks_again and request != self._pending_request:
                 self._fail(found)
                 return None
             # Whoever asks again may have more memory or time now.
             found = None
-        if found is None and sketch != self._pending_request:
-            self._pending_request, self._asks_again = sketch, False
-            self._diagram_callbacks.diagrams.draw(sketch, lambda result: self._on_rendered(sketch, result))
+        if found is None and request != self._pending_request:
+            self._pending_request, self._asks_again = request, False
+            self._diagram_callbacks.diagrams.draw(request, lambda result: self._on_rendered(request, result))
         elif found:
             self._pending_request = None
         return found
 
-    def _on_rendered(self, sketch: DiagramRequest, result: RenderedDiagram | DiagramError) -> None:
-        if sketch != self._pending_request:
+    def _on_rendered(self, request: DiagramRequest, result: RenderedDiagram | DiagramError) -> None:
+        if request != self._pending_request:
             return
         self._pending_request = None
         if isinstance(result, DiagramError):
             self._fail(result)
         self._refresh()
-        (self._host.on_arrived or self._host.on_changed)()
+        (self._callbacks.on_arrived or self._callbacks.on_changed)()
 
-    def _fail(self, problem: DiagramError) -> None:
+    def _fail(self, error: DiagramError) -> None:
         """A block made anew does not try it again, unless it was only stopped."""
         self._is_diagram_wanted, self._pending_request = False, None
         self._buttons.clear()
-        if problem.reason is not DiagramErrorReason.STOPPED:
-            self._error = problem
+        if error.reason is not DiagramErrorReason.STOPPED:
+            self._error = error
             if self._diagram_callbacks.on_shown:
                 self._diagram_callbacks.on_shown(False)
 
-    def _picture_box(self, own: QSize, look: RenderStyle) -> QRect:
+    def _picture_box(self, own: QSize, style: RenderStyle) -> QRect:
         """In the middle, not wider than the box."""
         room = max(1, self._width - 2 * self._pad)
-        scale = min(look.px(90) / 100, room / max(1, own.width()))
+        scale = min(style.px(90) / 100, room / max(1, own.width()))
         size = QSize(max(1, round(own.width() * scale)), max(1, round(own.height() * scale)))
-        return QRect(QPoint((self._width - size.width()) // 2, self._head + look.px(6)), size)
+        return QRect(QPoint((self._width - size.width()) // 2, self._head + style.px(6)), size)
 
     def _header_buttons(self) -> list[HeaderButton]:
         """The one that shows the diagram stands furthest to the left."""
@@ -151,34 +157,34 @@ class DiagramBlock(CodeBlock):
         if self._diagram_callbacks.on_shown:
             self._diagram_callbacks.on_shown(wanted)
         self._refresh()
-        self._host.on_changed()
+        self._callbacks.on_changed()
 
     def _refresh(self) -> None:
         self.is_laid_out = False
         self._buttons.clear()
 
-    def paint(self, brush: PaintContext) -> None:
+    def paint(self, context: PaintContext) -> None:
         """Box, head and note, then the code or the picture."""
         if self._diagram:
-            self.paint_box(brush, self._box.bottom() + 1 + brush.style.px(14))
-            self._paint_picture(brush, self._diagram)
+            self.paint_box(context, self._box.bottom() + 1 + context.style.px(14))
+            self._paint_picture(context, self._diagram)
         else:
-            super().paint(brush)
+            super().paint(context)
         if self._note:
             color = "danger" if self._error and self._error.reason is DiagramErrorReason.WRONG else "muted"
-            at = QPointF(self._pad, super().header_height(brush.style))
-            self._note.draw(brush.painter, brush.style, at, color)
+            at = QPointF(self._pad, super().header_height(context.style))
+            self._note.draw(context.painter, context.style, at, color)
 
-    def _paint_picture(self, brush: PaintContext, diagram: RenderedDiagram) -> None:
-        painter = brush.painter
+    def _paint_picture(self, context: PaintContext, diagram: RenderedDiagram) -> None:
+        painter = context.painter
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
         painter.drawPixmap(self._box, diagram.picture)
-        if brush.selection:
-            painter.fillRect(QRectF(self._box), selection_overlay_color(brush.style))
+        if context.selection:
+            painter.fillRect(QRectF(self._box), selection_overlay_color(context.style))
         painter.restore()
-        if brush.focused == _open_label():
-            paint_focus_ring(painter, brush.style, self._box)
+        if context.focused == _open_label():
+            paint_focus_ring(painter, context.style, self._box)
 
     def controls(self) -> Sequence[Control]:
         """The buttons, and the picture, which opens large."""

@@ -40,7 +40,7 @@ class RenderedDiagram:
 class _RenderAttempt:
     """One try at a sketch: what is asked for again after it was stopped is another one."""
 
-    sketch: DiagramRequest
+    request: DiagramRequest
     is_stopped: bool = False
 
 
@@ -55,39 +55,39 @@ class DiagramCache:
         self._errors: OrderedDict[DiagramRequest, DiagramError] = OrderedDict()
         self._attempts: dict[DiagramRequest, _RenderAttempt] = {}
 
-    def get(self, sketch: DiagramRequest) -> RenderedDiagram | DiagramError | None:
+    def get(self, request: DiagramRequest) -> RenderedDiagram | DiagramError | None:
         """What is there already, or why it could not be drawn."""
-        found = self._cache.get(sketch)
+        found = self._cache.get(request)
         if found:
-            self._cache.move_to_end(sketch)
-        return found or self._errors.get(sketch)
+            self._cache.move_to_end(request)
+        return found or self._errors.get(request)
 
-    def draw(self, sketch: DiagramRequest, then: Callable[[RenderedDiagram | DiagramError], None]) -> None:
+    def draw(self, request: DiagramRequest, then: Callable[[RenderedDiagram | DiagramError], None]) -> None:
         """Draw it, and hand it to `then`; the same source in other colours or at another size is stopped."""
         if self._renderer is None:
             self._renderer = find_renderer()
         renderer = self._renderer
-        for other in [each for each in self._attempts if each.source == sketch.source and each != sketch]:
+        for other in [each for each in self._attempts if each.source == request.source and each != request]:
             self.stop(other)
-        renderer.resume(sketch)
-        attempt = self._attempts.setdefault(sketch, _RenderAttempt(sketch))
+        renderer.resume(request)
+        attempt = self._attempts.setdefault(request, _RenderAttempt(request))
 
         def arrived(result: tuple[bytes, QImage] | DiagramError) -> None:
-            if self._attempts.get(sketch) is attempt:
-                del self._attempts[sketch]
+            if self._attempts.get(request) is attempt:
+                del self._attempts[request]
             if isinstance(result, DiagramError):
                 then(self._cache_error(attempt, result))
             else:
-                then(self._cache_diagram(sketch, *result))
+                then(self._cache_diagram(request, *result))
 
         self._job_queue.submit(attempt, lambda: _render_job(renderer, attempt), arrived)
 
-    def stop(self, sketch: DiagramRequest) -> None:
+    def stop(self, request: DiagramRequest) -> None:
         """End what is being drawn; whoever waits for it is told."""
-        if attempt := self._attempts.pop(sketch, None):
+        if attempt := self._attempts.pop(request, None):
             attempt.is_stopped = True
         if self._renderer:
-            self._renderer.stop(sketch)
+            self._renderer.stop(request)
 
     def close(self) -> None:
         """End everything; waits for the process that was ended."""
@@ -95,21 +95,21 @@ class DiagramCache:
             self._renderer.close()
         self._job_queue.close()
 
-    def _cache_error(self, attempt: _RenderAttempt, problem: DiagramError) -> DiagramError:
-        if attempt.is_stopped or problem.reason is DiagramErrorReason.STOPPED:
+    def _cache_error(self, attempt: _RenderAttempt, error: DiagramError) -> DiagramError:
+        if attempt.is_stopped or error.reason is DiagramErrorReason.STOPPED:
             return DiagramError(DiagramErrorReason.STOPPED)
-        self._errors[attempt.sketch] = problem
+        self._errors[attempt.request] = error
         while len(self._errors) > _MAX_CACHED_ERRORS:
             self._errors.popitem(last=False)
-        return problem
+        return error
 
-    def _cache_diagram(self, sketch: DiagramRequest, data: bytes, image: QImage) -> RenderedDiagram:
+    def _cache_diagram(self, request: DiagramRequest, data: bytes, image: QImage) -> RenderedDiagram:
         made = RenderedDiagram(
-            QPixmap.fromImage(image), sketch.scale, InMemoryImage(f"diagram {hash(sketch)}", "", data)
+            QPixmap.fromImage(image), request.scale, InMemoryImage(f"diagram {hash(request)}", "", data)
         )
-        self._errors.pop(sketch, None)
-        if sketch not in self._cache:
-            self._cache[sketch] = made
+        self._errors.pop(request, None)
+        if request not in self._cache:
+            self._cache[request] = made
             self._pixels += image.width() * image.height()
         while self._pixels > _MAX_CACHED_PIXELS and len(self._cache) > 1:
             old = self._cache.popitem(last=False)[1].picture
@@ -148,7 +148,7 @@ def _render_job(renderer: DiagramRenderer, attempt: _RenderAttempt) -> tuple[byt
     """In the worker."""
     if attempt.is_stopped:
         return DiagramError(DiagramErrorReason.STOPPED)
-    found = renderer.draw(attempt.sketch)
+    found = renderer.draw(attempt.request)
     if isinstance(found, DiagramError):
         return found
     image = QImage.fromData(found)

@@ -11,10 +11,10 @@ _MAX_MESSAGE_LENGTH = 300
 _ERROR_PREFIX = re.compile(r"^(?:Mermaid rendering failed:|\w*Error:)\s*")
 
 
-def diagram_error_sentence(problem: DiagramError) -> str:
+def diagram_error_sentence(error: DiagramError) -> str:
     """For the person."""
     translate = QCoreApplication.translate
-    match problem.reason:
+    match error.reason:
         case DiagramErrorReason.NOT_INSTALLED:
             words = translate(
                 "Transcript",
@@ -29,7 +29,7 @@ def diagram_error_sentence(problem: DiagramError) -> str:
             return translate("Transcript", "Drawing took too long and was ended. A smaller diagram may work.")
         case DiagramErrorReason.WRONG:
             words = translate("Transcript", "This diagram cannot be drawn: {0}. Ask for it again, or mend the source.")
-            return words.format(_shorten_message(problem.message))
+            return words.format(_shorten_message(error.message))
         case _:
             return translate("Transcript", "Drawing broke off, perhaps for want of memory. A smaller diagram may work.")
 

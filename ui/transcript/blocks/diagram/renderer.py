@@ -63,14 +63,14 @@ class DiagramRenderer:
     _closed: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def draw(self, sketch: DiagramRequest) -> bytes | DiagramError:
+    def draw(self, request: DiagramRequest) -> bytes | DiagramError:
         """The PNG. Takes about a second."""
         if self.python is None:
             return DiagramError(DiagramErrorReason.NOT_INSTALLED)
-        if len(sketch.source) > MAX_SOURCE_LENGTH:
+        if len(request.source) > MAX_SOURCE_LENGTH:
             return DiagramError(DiagramErrorReason.TOO_LONG)
         try:
-            child = self._start(sketch, self.python)
+            child = self._start(request, self.python)
         except OSError as error:
             return DiagramError(DiagramErrorReason.BROKE, str(error))
         if child is None:
@@ -78,7 +78,7 @@ class DiagramRenderer:
         late = threading.Timer(self.timeout, child.kill)
         late.start()
         try:
-            answer = _exchange(child, sketch)
+            answer = _exchange(child, request)
         finally:
             is_late = not late.is_alive()
             late.cancel()
@@ -86,24 +86,24 @@ class DiagramRenderer:
             child.wait()
             late.join()
             with self._lock:
-                self._running.pop(sketch, None)
-                was_stopped = sketch in self._stopped or self._closed
-                self._stopped.discard(sketch)
+                self._running.pop(request, None)
+                was_stopped = request in self._stopped or self._closed
+                self._stopped.discard(request)
         if was_stopped:
             return DiagramError(DiagramErrorReason.STOPPED)
         return DiagramError(DiagramErrorReason.TOO_SLOW) if is_late else _decode_answer(answer)
 
-    def stop(self, sketch: DiagramRequest) -> None:
+    def stop(self, request: DiagramRequest) -> None:
         """Nobody wants it any more."""
         with self._lock:
-            self._stopped.add(sketch)
-            if child := self._running.get(sketch):
+            self._stopped.add(request)
+            if child := self._running.get(request):
                 child.kill()
 
-    def resume(self, sketch: DiagramRequest) -> None:
+    def resume(self, request: DiagramRequest) -> None:
         """It is wanted again, whatever was said before."""
         with self._lock:
-            self._stopped.discard(sketch)
+            self._stopped.discard(request)
 
     def close(self) -> None:
         """Nothing is drawn any more."""
@@ -112,12 +112,12 @@ class DiagramRenderer:
             for child in self._running.values():
                 child.kill()
 
-    def _start(self, sketch: DiagramRequest, python: str) -> "subprocess.Popen[bytes] | None":
+    def _start(self, request: DiagramRequest, python: str) -> "subprocess.Popen[bytes] | None":
         with self._lock:
-            if self._closed or sketch in self._stopped:
-                self._stopped.discard(sketch)
+            if self._closed or request in self._stopped:
+                self._stopped.discard(request)
                 return None
-            child = self._running[sketch] = subprocess.Popen(  # noqa: S603  our own program, without a shell
+            child = self._running[request] = subprocess.Popen(  # noqa: S603  our own program, without a shell
                 worker_command("diagram", python),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -134,8 +134,8 @@ def find_renderer() -> DiagramRenderer:
     return DiagramRenderer(sys.executable if has_one else None)
 
 
-def _exchange(child: "subprocess.Popen[bytes]", sketch: DiagramRequest) -> bytes:
-    wanted = {"source": sketch.source, "colors": dict(sketch.colors), "scale": sketch.scale}
+def _exchange(child: "subprocess.Popen[bytes]", request: DiagramRequest) -> bytes:
+    wanted = {"source": request.source, "colors": dict(request.colors), "scale": request.scale}
     if child.stdin is None or child.stdout is None:
         return b""
     with child.stdin, child.stdout:

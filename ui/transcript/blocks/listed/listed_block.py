@@ -27,7 +27,7 @@ class ItemListBlock(Block):
         """The numbers of those that are touched by a part of the text."""
         return [number for number, (first, last) in enumerate(self._spans()) if start < last and end > first]
 
-    def is_inside(self, start: int, end: int) -> bool:
+    def is_within_item(self, start: int, end: int) -> bool:
         """Whether a part of the text is less than one of them, as a word that was chosen by two clicks."""
         return any(first <= start and end <= last and (start, end) != (first, last) for first, last in self._spans())
 

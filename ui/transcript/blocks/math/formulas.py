@@ -73,27 +73,27 @@ class MathCallbacks:
 class FormulaCache:
     """Asked for a formula, it answers from its cache, or takes an order."""
 
-    def __init__(self, workshop: JobQueue) -> None:
-        self._render_queue = RenderQueue(workshop, self._on_rendered)
+    def __init__(self, job_queue: JobQueue) -> None:
+        self._render_queue = RenderQueue(job_queue, self._on_rendered)
         self._typeset_formulas: OrderedDict[tuple[str, bool], TypesetFormula | FormulaError] = OrderedDict()
         self._letters = 0
         self._pixmaps: OrderedDict[_Key, RenderedFormula] = OrderedDict()
         self._pixels = 0
 
-    def get(self, shape: FormulaRequest, hear: OnReady) -> FormulaAnswer:
-        """The formula, why there is none, or that it comes; then `hear` is called when the answer is another one.
+    def get(self, request: FormulaRequest, on_ready: OnReady) -> FormulaAnswer:
+        """The formula, why there is none, or that it comes; then `on_ready` is called when the answer is another one.
 
         It comes when it was seen on the screen, or stood beside it for a moment, and its order was not dropped.
         """
-        key = (shape, max_device_pixel_ratio())
+        key = (request, max_device_pixel_ratio())
         if found := self._pixmaps.get(key):
             self._pixmaps.move_to_end(key)
             return found
-        known = self._typeset_formulas.get((shape.latex, shape.display))
+        known = self._typeset_formulas.get((request.latex, request.display))
         if isinstance(known, FormulaError):
             return known
-        order = self._render_queue.add(key, partial(_render_job, known, *key), hear)
-        return PendingFormula(order, _formula(known, key, None) if known else None)
+        ticket = self._render_queue.add(key, partial(_render_job, known, *key), on_ready)
+        return PendingFormula(ticket, _formula(known, key, None) if known else None)
 
     def cancel_all(self) -> None:
         """Nobody waits for anything: other rows are shown."""
@@ -127,7 +127,7 @@ def _svg_size(read: TypesetFormula | FormulaError) -> int:
 def max_device_pixel_ratio() -> float:
     """Device pixels for each pixel of the sharpest screen: a layout does not know on which one it will be painted."""
     screens = QGuiApplication.screens()
-    return max((screen.devicePixelRatio() for screen in screens), default=1.0)
+    return max((viewport.devicePixelRatio() for viewport in screens), default=1.0)
 
 
 def _formula(read: TypesetFormula, key: _Key, picture: QPixmap | None) -> RenderedFormula:
@@ -135,25 +135,25 @@ def _formula(read: TypesetFormula, key: _Key, picture: QPixmap | None) -> Render
     return RenderedFormula(width, ascent, descent, MARGIN * key[0].size, picture)
 
 
-def _pixels(read: TypesetFormula, shape: FormulaRequest, ratio: float) -> tuple[int, int, int]:
+def _pixels(read: TypesetFormula, request: FormulaRequest, ratio: float) -> tuple[int, int, int]:
     """Width, ascent and descent on the screen. The baseline is between two rows, where that of the text is."""
-    scale = shape.size * ratio
+    scale = request.size * ratio
     return ceil(read.width * scale), ceil(read.ascent * scale), ceil(read.descent * scale)
 
 
-def _render_job(known: TypesetFormula | None, shape: FormulaRequest, ratio: float) -> _Result:
+def _render_job(known: TypesetFormula | None, request: FormulaRequest, ratio: float) -> _Result:
     """In the worker. Never raises: whoever waits would wait for ever."""
     yield_gil()
-    read = known or typeset(shape.latex, display=shape.display)
+    read = known or typeset(request.latex, display=request.display)
     try:
-        return read, _draw_image(read, shape, ratio) if isinstance(read, TypesetFormula) else None
+        return read, _draw_image(read, request, ratio) if isinstance(read, TypesetFormula) else None
     except (MemoryError, ValueError, RuntimeError):
         return FormulaError("other"), None
 
 
-def _draw_image(read: TypesetFormula, shape: FormulaRequest, ratio: float) -> QImage:
-    scale = shape.size * ratio
-    width, ascent, descent = _pixels(read, shape, ratio)
+def _draw_image(read: TypesetFormula, request: FormulaRequest, ratio: float) -> QImage:
+    scale = request.size * ratio
+    width, ascent, descent = _pixels(read, request, ratio)
     image = QImage(width, ascent + descent, QImage.Format.Format_ARGB32_Premultiplied)
     if image.isNull():
         raise MemoryError
@@ -161,7 +161,7 @@ def _draw_image(read: TypesetFormula, shape: FormulaRequest, ratio: float) -> QI
     painter = QPainter(image)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     box = QRectF(0, ascent - read.ascent * scale, read.width * scale, (read.ascent + read.descent) * scale)
-    svg = with_readable_colors(read.svg.replace(COLOR, shape.color), shape.color)
+    svg = with_readable_colors(read.svg.replace(COLOR, request.color), request.color)
     QSvgRenderer(QByteArray(svg.encode())).render(painter, box)
     painter.end()
     image.setDevicePixelRatio(ratio)

@@ -26,9 +26,9 @@ _SMALLEST = 0.55
 _em_cache: WeakKeyDictionary[RenderStyle, dict[str, float]] = WeakKeyDictionary()
 
 
-def formula_em(font: QFont, look: RenderStyle) -> float:
+def formula_em(font: QFont, style: RenderStyle) -> float:
     """Pixels for one em of a formula in text of this font: its small letters are as high as those of the text."""
-    known = _em_cache.setdefault(look, {})
+    known = _em_cache.setdefault(style, {})
     name = font.key()
     if name not in known:
         size = QFontInfo(font).pixelSize()
@@ -39,8 +39,8 @@ def formula_em(font: QFont, look: RenderStyle) -> float:
 class InlineFormulas:
     """Those of one block. What is asked for and comes later is told to the block, once for each formula."""
 
-    def __init__(self, host: MathCallbacks | None, renew: Callable[[], None]) -> None:
-        self._host = host
+    def __init__(self, callbacks: MathCallbacks | None, renew: Callable[[], None]) -> None:
+        self._callbacks = callbacks
         self._on_change = renew
         self._pending: dict[FormulaRequest, PendingFormula] = {}
         self._errors: dict[str, FormulaError] = {}
@@ -52,54 +52,56 @@ class InlineFormulas:
         self._pending = {}
 
     def objects(
-        self, line: Line, font: QFont, look: RenderStyle, width: float, color: str = "text"
+        self, line: Line, font: QFont, style: RenderStyle, width: float, color: str = "text"
     ) -> InlineObjects | None:
         """By their offset; None for text without formulas."""
-        return {each.start: self._object(each, font, look, width, color) for each in line.formulas()} or None
+        return {each.start: self._object(each, font, style, width, color) for each in line.formulas()} or None
 
-    def tooltip_at(self, flow: TextLayout, point: QPoint) -> str:
+    def tooltip_at(self, text_layout: TextLayout, point: QPoint) -> str:
         """The source of the formula under a point, and why it is not drawn."""
-        boxes = flow.object_boxes()
-        for each in flow.line.formulas():
+        boxes = text_layout.object_boxes()
+        for each in text_layout.line.formulas():
             if each.start in boxes and boxes[each.start].contains(QPointF(point)):
                 problem = self._errors.get(each.source)
                 return "\n".join([each.source, *([formula_error_sentence(problem)] if problem else [])])
         return ""
 
-    def _object(self, span: Span, font: QFont, look: RenderStyle, width: float, color: str) -> InlineObject:
-        shape = FormulaRequest(
-            span.source, formula_em(font, look), look.color(color).name(), bool(span.style & SpanStyle.DISPLAY)
+    def _object(self, span: Span, font: QFont, style: RenderStyle, width: float, color: str) -> InlineObject:
+        request = FormulaRequest(
+            span.source, formula_em(font, style), style.color(color).name(), bool(span.style & SpanStyle.DISPLAY)
         )
-        found, order = self._find_formula(shape)
+        found, ticket = self._find_formula(request)
         if isinstance(found, RenderedFormula):
             scale = min(1.0, width / found.width)
             if scale >= _SMALLEST:
                 self._errors.pop(span.source, None)
                 wide = (found.width - 2 * found.margin) * scale
                 return InlineObject(
-                    wide, found.ascent * scale, found.descent * scale, _DrawFormula(found, scale, order)
+                    wide, found.ascent * scale, found.descent * scale, _DrawFormula(found, scale, ticket)
                 )
             found = FormulaError("wide")
         if isinstance(found, FormulaError):
             self._errors[span.source] = found
-        source = formula_source_object(span.source, font, look, width, is_wrong=isinstance(found, FormulaError))
-        return replace(source, draw=_DrawPendingFormula(source.draw, order)) if order and source.draw else source
+        source = formula_source_object(span.source, font, style, width, is_wrong=isinstance(found, FormulaError))
+        return replace(source, draw=_DrawPendingFormula(source.draw, ticket)) if ticket and source.draw else source
 
-    def _find_formula(self, shape: FormulaRequest) -> tuple[RenderedFormula | FormulaError | None, RenderTicket | None]:
+    def _find_formula(
+        self, request: FormulaRequest
+    ) -> tuple[RenderedFormula | FormulaError | None, RenderTicket | None]:
         """What is known of it, and the order for it while it is not drawn."""
-        found = self._pending.get(shape)
-        if found is None and self._host:
-            answer = self._host.get(shape, partial(self._on_ready, shape))
+        found = self._pending.get(request)
+        if found is None and self._callbacks:
+            answer = self._callbacks.get(request, partial(self._on_ready, request))
             if not isinstance(answer, PendingFormula):
                 return answer, None
-            found = self._pending[shape] = answer
+            found = self._pending[request] = answer
         return (found.formula, found.ticket) if found else (None, None)
 
-    def _on_ready(self, shape: FormulaRequest) -> Notify | None:
-        if self._pending.pop(shape, None) is None or not self._host:
+    def _on_ready(self, request: FormulaRequest) -> Notify | None:
+        if self._pending.pop(request, None) is None or not self._callbacks:
             return None
         self._on_change()
-        return self._host.on_changed
+        return self._callbacks.on_changed
 
 
 @dataclass(frozen=True, slots=True)

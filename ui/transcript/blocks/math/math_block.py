@@ -20,15 +20,15 @@ _SCROLL_BAR_HEIGHT = 8
 class MathBlock(FormulaSourceBlock):
     """While `is_open` its source is shown: half a formula says nothing."""
 
-    def __init__(self, text: str, host: MathCallbacks | None = None, *, is_open: bool = False) -> None:
+    def __init__(self, text: str, callbacks: MathCallbacks | None = None, *, is_open: bool = False) -> None:
         self.text = text
         self.is_open = is_open
-        self._host = host
+        self._callbacks = callbacks
         self._formula: RenderedFormula | None = None
         self._error: FormulaError | None = None
         self._source: TextLayout | None = None
         self._error_layout: TextLayout | None = None
-        self._order: RenderTicket | None = None
+        self._ticket: RenderTicket | None = None
         self._width = 0
         self._height = 0
         self._pad = self._top = 0
@@ -43,58 +43,58 @@ class MathBlock(FormulaSourceBlock):
         """The whole formula is known now."""
         self.text, self.is_open, self.is_laid_out = text, False, False
 
-    def estimate(self, width: int, look: RenderStyle) -> int:
+    def estimate(self, width: int, style: RenderStyle) -> int:
         """As if its lines were fractions."""
         del width
         rows = 1 + min(self.text.count("\\\\"), 40)
-        return round(rows * look.line * 1.9)
+        return round(rows * style.line * 1.9)
 
-    def layout(self, width: int, look: RenderStyle) -> int:
+    def layout(self, width: int, style: RenderStyle) -> int:
         """Ask for the picture; lay out the source as long as there is none."""
         self._width, self.is_laid_out, self.dirty_from = width, True, 0
         self._formula = self._error = self._source = self._error_layout = None
-        found = None if self.is_open else self._request_formula(look)
+        found = None if self.is_open else self._request_formula(style)
         if isinstance(found, RenderedFormula):
-            self._formula, self._pad = found, look.px(4)
-            bar = look.px(_SCROLL_BAR_HEIGHT) if found.width > width else 0
+            self._formula, self._pad = found, style.px(4)
+            bar = style.px(_SCROLL_BAR_HEIGHT) if found.width > width else 0
             self._scrolled = min(self._scrolled, self._max_scroll())
             self._height = round(found.ascent + found.descent) + 2 * self._pad + bar
         else:
             self._error = found
-            self._height = self._layout_source(width, look)
+            self._height = self._layout_source(width, style)
         return self._height
 
-    def _request_formula(self, look: RenderStyle) -> RenderedFormula | FormulaError | None:
+    def _request_formula(self, style: RenderStyle) -> RenderedFormula | FormulaError | None:
         self._cancel_request()
-        if self._host is None:
+        if self._callbacks is None:
             return None
-        shape = FormulaRequest(self.text, formula_em(look.body, look), look.color("text").name(), display=True)
-        found = self._host.get(shape, self._on_ready)
+        request = FormulaRequest(self.text, formula_em(style.body, style), style.color("text").name(), display=True)
+        found = self._callbacks.get(request, self._on_ready)
         if not isinstance(found, PendingFormula):
             return found
-        self._order = found.ticket
+        self._ticket = found.ticket
         return found.formula
 
     def _on_ready(self) -> Notify | None:
-        self._order, self.is_laid_out = None, False
-        return self._host.on_changed if self._host else None
+        self._ticket, self.is_laid_out = None, False
+        return self._callbacks.on_changed if self._callbacks else None
 
     def _cancel_request(self) -> None:
-        if self._order:
-            self._order.cancel()
-            self._order = None
+        if self._ticket:
+            self._ticket.cancel()
+            self._ticket = None
 
-    def _layout_source(self, width: int, look: RenderStyle) -> int:
-        pad, self._top = look.px(10), look.px(7)
+    def _layout_source(self, width: int, style: RenderStyle) -> int:
+        pad, self._top = style.px(10), style.px(7)
         self._pad = pad
         shown = self.text if len(self.text) <= MAX_LATEX_LENGTH else f"{self.text[:MAX_LATEX_LENGTH]}…"
         line = Line(shown.replace("\n", LINE_BREAK))
-        self._source = TextLayout(line, look.mono, look, width - 2 * pad, look.mono_line)
+        self._source = TextLayout(line, style.mono, style, width - 2 * pad, style.mono_line)
         height = self._source.height + 2 * self._top
         if self._error:
             why = Line(formula_error_sentence(self._error))
-            self._error_layout = TextLayout(why, look.small, look, width - 2 * pad, look.line_of(look.small))
-            height += self._error_layout.height + look.px(3)
+            self._error_layout = TextLayout(why, style.small, style, width - 2 * pad, style.line_of(style.small))
+            height += self._error_layout.height + style.px(3)
         return height
 
     def forget(self) -> None:
@@ -103,49 +103,49 @@ class MathBlock(FormulaSourceBlock):
         self._formula = self._source = self._error_layout = None
         self.is_laid_out = False
 
-    def paint(self, brush: PaintContext) -> None:
+    def paint(self, context: PaintContext) -> None:
         """The picture, or the source and why there is no picture."""
-        if self._order:
-            self._order.mark_visible()
+        if self._ticket:
+            self._ticket.mark_visible()
         if self._formula:
-            self._paint_formula(brush, self._formula)
+            self._paint_formula(context, self._formula)
         elif self._source:
-            self._paint_source(brush, self._source)
+            self._paint_source(context, self._source)
 
     def _box_of(self, formula: RenderedFormula) -> QRectF:
         left = max(0.0, (self._width - formula.width) / 2) - self._scrolled
         return QRectF(round(left), self._pad, formula.width, formula.ascent + formula.descent)
 
-    def _paint_formula(self, brush: PaintContext, formula: RenderedFormula) -> None:
-        painter, look = brush.painter, brush.style
+    def _paint_formula(self, context: PaintContext, formula: RenderedFormula) -> None:
+        painter, style = context.painter, context.style
         box = self._box_of(formula)
         painter.save()
         painter.setClipRect(QRect(0, 0, self._width, self._height), Qt.ClipOperation.IntersectClip)
-        if brush.selection:
-            painter.fillRect(box, selection_overlay_color(look))
+        if context.selection:
+            painter.fillRect(box, selection_overlay_color(style))
         if formula.picture:
             painter.drawPixmap(box.topLeft(), formula.picture)
         painter.restore()
         if self._max_scroll():
             share = self._width / formula.width
-            bar = QRectF(self._scrolled * share, self._height - look.px(5), self._width * share, look.px(4))
+            bar = QRectF(self._scrolled * share, self._height - style.px(5), self._width * share, style.px(4))
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(look.color("border"))
+            painter.setBrush(style.color("border"))
             painter.drawRoundedRect(bar, 2, 2)
 
-    def _paint_source(self, brush: PaintContext, source: TextLayout) -> None:
-        painter, look = brush.painter, brush.style
+    def _paint_source(self, context: PaintContext, source: TextLayout) -> None:
+        painter, style = context.painter, context.style
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(code_chip_color(look))
+        painter.setBrush(code_chip_color(style))
         painter.drawRoundedRect(QRectF(0, 0, self._width, self._height), 6, 6)
-        selection = brush.selection
+        selection = context.selection
         if selection:
             selection = (max(0, selection[0] - len(self.OPENING)), max(0, selection[1] - len(self.OPENING)))
         at = QPointF(self._pad, self._top)
-        source.draw(painter, look, at, "text", selection, QRectF(brush.clip))
+        source.draw(painter, style, at, "text", selection, QRectF(context.clip))
         if self._error_layout:
-            at += QPointF(0, source.height + look.px(3))
-            self._error_layout.draw(painter, look, at, "danger")
+            at += QPointF(0, source.height + style.px(3))
+            self._error_layout.draw(painter, style, at, "danger")
 
     def offset_at(self, point: QPoint) -> int:
         """Before or after the picture; a place in the source."""

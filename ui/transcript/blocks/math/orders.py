@@ -45,10 +45,10 @@ class _QueuedRender:
 class RenderTicket:
     """Of one who waits for one formula."""
 
-    __slots__ = ("_orders", "_wanted", "hear")
+    __slots__ = ("_orders", "_wanted", "on_ready")
 
-    def __init__(self, orders: "RenderQueue", wanted: _QueuedRender, hear: OnReady) -> None:
-        self._orders, self._wanted, self.hear = orders, wanted, hear
+    def __init__(self, tickets: "RenderQueue", wanted: _QueuedRender, on_ready: OnReady) -> None:
+        self._orders, self._wanted, self.on_ready = tickets, wanted, on_ready
 
     def mark_visible(self) -> None:
         """It would stand on the screen."""
@@ -62,9 +62,9 @@ class RenderTicket:
 class RenderQueue(QObject):
     """`keep` is given the name and the result of each job before anybody hears of it."""
 
-    def __init__(self, workshop: JobQueue, keep: Callable[[Hashable, Any], None]) -> None:
-        super().__init__(workshop)
-        self._job_queue = workshop
+    def __init__(self, job_queue: JobQueue, keep: Callable[[Hashable, Any], None]) -> None:
+        super().__init__(job_queue)
+        self._job_queue = job_queue
         self._store_result = keep
         self._wanted: dict[Hashable, _QueuedRender] = {}
         self._ticks = 1
@@ -74,37 +74,37 @@ class RenderQueue(QObject):
         self._timer.setSingleShot(True)
         self._timer.setInterval(_TICK_MS)
         self._timer.timeout.connect(self._on_tick)
-        workshop.closing.connect(self._stop)
+        job_queue.closing.connect(self._stop)
         self._stopped = False
 
-    def add(self, name: Hashable, job: Callable[[], Any], hear: OnReady) -> RenderTicket:
+    def add(self, name: Hashable, job: Callable[[], Any], on_ready: OnReady) -> RenderTicket:
         """Let the job be done when its turn comes."""
         wanted = self._wanted.get(name)
         if wanted is None:
             wanted = self._wanted[name] = _QueuedRender(name, job, self._ticks)
             if len(self._wanted) > _MAX_QUEUED:
                 self._give_up(next(iter(self._wanted.values())))
-        order = RenderTicket(self, wanted, hear)
-        wanted.tickets.append(order)
+        ticket = RenderTicket(self, wanted, on_ready)
+        wanted.tickets.append(ticket)
         self._wake()
-        return order
+        return ticket
 
-    def mark_visible(self, wanted: _QueuedRender, order: RenderTicket) -> _QueuedRender:
+    def mark_visible(self, wanted: _QueuedRender, ticket: RenderTicket) -> _QueuedRender:
         """It would stand on the screen now; answers under what it waits."""
         # Until those who wait are told, what they have is painted as before.
         if wanted.is_done:
             return wanted
         wanted = self._wanted.setdefault(wanted.name, wanted)
-        if order not in wanted.tickets:
-            wanted.tickets.append(order)
+        if ticket not in wanted.tickets:
+            wanted.tickets.append(ticket)
         wanted.last_visible = self._ticks
         self._wake()
         return wanted
 
-    def cancel(self, wanted: _QueuedRender, order: RenderTicket) -> None:
+    def cancel(self, wanted: _QueuedRender, ticket: RenderTicket) -> None:
         """One of those who wait does not any more."""
-        if order in wanted.tickets:
-            wanted.tickets.remove(order)
+        if ticket in wanted.tickets:
+            wanted.tickets.remove(ticket)
             if not wanted.tickets:
                 self._give_up(wanted)
 
@@ -157,7 +157,7 @@ class RenderQueue(QObject):
         self._wanted.pop(wanted.name, None)
         wanted.is_done = True
         self._store_result(wanted.name, result)
-        self._ready_listeners += [order.hear for order in wanted.tickets]
+        self._ready_listeners += [ticket.on_ready for ticket in wanted.tickets]
         wanted.tickets.clear()
         self._submit_next()
         if self._ready_listeners:
@@ -166,10 +166,10 @@ class RenderQueue(QObject):
     def _notify(self) -> None:
         self._notified = self._ticks
         hearing, self._ready_listeners = self._ready_listeners, []
-        told = dict.fromkeys(hear() for hear in hearing)
-        for tell in told:
-            if tell:
-                tell()
+        told = dict.fromkeys(on_ready() for on_ready in hearing)
+        for notify in told:
+            if notify:
+                notify()
 
 
 def _priority(wanted: _QueuedRender) -> Hashable:

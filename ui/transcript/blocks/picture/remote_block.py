@@ -38,67 +38,67 @@ class RemoteImageBlock(WholeImageBlock):
 
     def __init__(self, image: RemoteImage, host: RemoteImageCallbacks | None = None) -> None:
         super().__init__(image)
-        self._host = host if image.target.lower().startswith(("http://", "https://")) else None
+        self._callbacks = host if image.target.lower().startswith(("http://", "https://")) else None
         self._height = 0
         self._controls: list[Control] = []
         self._words: list[str] = []
         self._error: TextLayout | None = None
         self._picture: QRect | None = None
-        if self._host:
-            self._host.pictures.watch(image.target, self)
+        if self._callbacks:
+            self._callbacks.pictures.watch(image.target, self)
 
     def _remote(self) -> RemoteImageState:
-        return self._host.pictures.state_of(self._image.target) if self._host else RemoteImageState()
+        return self._callbacks.pictures.state_of(self._image.target) if self._callbacks else RemoteImageState()
 
     def on_remote_image_change(self) -> None:
         """It is loading, there, or cannot be had."""
         self.is_laid_out = False
-        if self._host:
-            self._host.on_arrived()
+        if self._callbacks:
+            self._callbacks.on_arrived()
 
-    def estimate(self, width: int, look: RenderStyle) -> int:
+    def estimate(self, width: int, style: RenderStyle) -> int:
         """Exact, but for what could not be loaded."""
-        size = _image_size(self._remote(), width, look)
-        return size.height() if size else look.px(54)
+        size = _image_size(self._remote(), width, style)
+        return size.height() if size else style.px(54)
 
-    def layout(self, width: int, look: RenderStyle) -> int:
+    def layout(self, width: int, style: RenderStyle) -> int:
         """The box, or the picture."""
         self.is_laid_out, self.dirty_from = True, 0
         self._controls, self._words, self._error, self._picture = [], [], None, None
         remote = self._remote()
-        size = _image_size(remote, width, look)
+        size = _image_size(remote, width, style)
         if size:
             self._width, self._height = size.width(), size.height()
             self._picture = QRect(QPoint(0, 0), size)
             name = QCoreApplication.translate("Transcript", "Open image: {0}").format(self.label())
             self._controls = [Control(name, self._picture, self._open_image)]
         else:
-            self._width, self._height = min(width, look.px(520)), look.px(54)
-            self._layout_box(remote, look)
+            self._width, self._height = min(width, style.px(520)), style.px(54)
+            self._layout_box(remote, style)
         return self._height
 
-    def _layout_box(self, remote: RemoteImageState, look: RenderStyle) -> None:
+    def _layout_box(self, remote: RemoteImageState, style: RenderStyle) -> None:
         buttons = self._buttons(remote)
         if remote.progress is LoadState.FAILED:
             words = str(join_remedy(Sentence(remote.sentence), Sentence(remote.remedy))).strip()
-            room = self._width - look.px(60)
-            self._error = TextLayout(Line(words), look.small, look, room, look.line_of(look.small))
-            x, y = look.px(48), look.px(54) + self._error.height
-            self._height = y + (look.px(42) if buttons else look.px(8))
+            room = self._width - style.px(60)
+            self._error = TextLayout(Line(words), style.small, style, room, style.line_of(style.small))
+            x, y = style.px(48), style.px(54) + self._error.height
+            self._height = y + (style.px(42) if buttons else style.px(8))
         else:
-            wide = sum(framed_button_width(look, words) + look.px(8) for words, _ in buttons)
-            x, y = self._width - wide - look.px(4), look.px(12)
+            wide = sum(framed_button_width(style, words) + style.px(8) for words, _ in buttons)
+            x, y = self._width - wide - style.px(4), style.px(12)
         for words, press in buttons:
-            box = QRect(x, y, framed_button_width(look, words), look.px(30))
+            box = QRect(x, y, framed_button_width(style, words), style.px(30))
             self._controls.append(Control(words, box, press))
             self._words.append(words)
-            x += box.width() + look.px(8)
+            x += box.width() + style.px(8)
 
     def _buttons(self, remote: RemoteImageState) -> list[tuple[str, Callable[[], None]]]:
         translate = QCoreApplication.translate
-        if self._host is None:
+        if self._callbacks is None:
             return []
-        pictures, target = self._host.pictures, self._image.target
+        pictures, target = self._callbacks.pictures, self._image.target
         if remote.progress is LoadState.LOADING:
             return [(translate("Transcript", "Stop loading"), partial(pictures.cancel, target))]
         if remote.progress is LoadState.FAILED and remote.may_insist:
@@ -107,21 +107,21 @@ class RemoteImageBlock(WholeImageBlock):
             return [(translate("Transcript", "Try again"), partial(pictures.load, target))]
         return [(translate("Transcript", "Load image"), partial(pictures.load, target))]
 
-    def paint(self, brush: PaintContext) -> None:
+    def paint(self, context: PaintContext) -> None:
         """The picture, or the box."""
         picture = self._remote().picture
         if self._picture and picture:
-            self._paint_picture(brush, picture, self._picture)
+            self._paint_picture(context, picture, self._picture)
         else:
-            self._paint_box(brush)
-        if brush.selection:
-            brush.painter.fillRect(QRect(0, 0, self._width, self._height), selection_overlay_color(brush.style))
+            self._paint_box(context)
+        if context.selection:
+            context.painter.fillRect(QRect(0, 0, self._width, self._height), selection_overlay_color(context.style))
 
-    def _paint_picture(self, brush: PaintContext, held: InMemoryImage, box: QRect) -> None:
+    def _paint_picture(self, context: PaintContext, held: InMemoryImage, box: QRect) -> None:
         there, picture = True, None
-        if self._host:
-            there, picture = self._host.thumbnail(held, box.size() * brush.ratio, self._host.on_arrived)
-        painter = brush.painter
+        if self._callbacks:
+            there, picture = self._callbacks.thumbnail(held, box.size() * context.ratio, self._callbacks.on_arrived)
+        painter = context.painter
         painter.save()
         path = QPainterPath()
         path.addRoundedRect(QRectF(box), 8, 8)
@@ -130,38 +130,38 @@ class RemoteImageBlock(WholeImageBlock):
         if picture is not None:
             painter.drawPixmap(box, picture)
         else:
-            painter.fillRect(box, brush.style.color("hover"))
+            painter.fillRect(box, context.style.color("hover"))
         if there and picture is None:
-            painter.setPen(brush.style.color("muted"))
-            painter.setFont(brush.style.small)
+            painter.setPen(context.style.color("muted"))
+            painter.setFont(context.style.small)
             words = QCoreApplication.translate("Transcript", "{0} cannot be shown").format(self.label())
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter, words)
         painter.restore()
-        if self._controls and brush.focused == self._controls[0].name:
-            paint_focus_ring(painter, brush.style, box)
+        if self._controls and context.focused == self._controls[0].name:
+            paint_focus_ring(painter, context.style, box)
 
-    def _paint_box(self, brush: PaintContext) -> None:
-        painter, look = brush.painter, brush.style
-        painter.setPen(QPen(look.color("border"), 1, Qt.PenStyle.DashLine))
-        painter.setBrush(look.color("surface"))
+    def _paint_box(self, context: PaintContext) -> None:
+        painter, style = context.painter, context.style
+        painter.setPen(QPen(style.color("border"), 1, Qt.PenStyle.DashLine))
+        painter.setBrush(style.color("surface"))
         painter.drawRoundedRect(QRectF(0.5, 0.5, self._width - 1, self._height - 1), 8, 8)
-        painter.drawPixmap(look.px(14), look.px(16), look.icon("picture", "muted", 22, brush.ratio))
-        left = look.px(48)
+        painter.drawPixmap(style.px(14), style.px(16), style.icon("picture", "muted", 22, context.ratio))
+        left = style.px(48)
         aside = self._controls and not self._error
-        room = (self._controls[0].box.left() - look.px(8) if aside else self._width - look.px(12)) - left
+        room = (self._controls[0].box.left() - style.px(8) if aside else self._width - style.px(12)) - left
         for y, text, color in ((7, self.label(), "text"), (27, self._displayed_host(), "muted")):
-            painter.setFont(look.small)
-            painter.setPen(look.color(color))
-            shown = QFontMetricsF(look.small).elidedText(text, Qt.TextElideMode.ElideMiddle, room)
-            painter.drawText(QRect(left, look.px(y), room, look.px(20)), Qt.AlignmentFlag.AlignVCenter, shown)
+            painter.setFont(style.small)
+            painter.setPen(style.color(color))
+            shown = QFontMetricsF(style.small).elidedText(text, Qt.TextElideMode.ElideMiddle, room)
+            painter.drawText(QRect(left, style.px(y), room, style.px(20)), Qt.AlignmentFlag.AlignVCenter, shown)
         if self._error:
-            self._error.draw(painter, look, QPointF(left, look.px(50)), "danger")
+            self._error.draw(painter, style, QPointF(left, style.px(50)), "danger")
         for control, words in zip(self._controls, self._words, strict=True):
-            paint_framed_button(brush, control, words)
+            paint_framed_button(context, control, words)
 
     def _displayed_host(self) -> str:
         """Its host, in letters that cannot pass for others; whatever stands there where it has none."""
-        host = QUrl(self._image.target).host() if self._host else ""
+        host = QUrl(self._image.target).host() if self._callbacks else ""
         where = display_host(host) if host else link_tooltip(self._image.target)
         if self._remote().progress is LoadState.LOADING:
             return QCoreApplication.translate("Transcript", "Loading from {0}…").format(where)
@@ -176,7 +176,7 @@ class RemoteImageBlock(WholeImageBlock):
     def link_at(self, point: QPoint) -> str:
         """The address, while the picture is not there."""
         inside = QRect(0, 0, self._width, self._height).contains(point)
-        return self._image.target if inside and self._host and not self._picture else ""
+        return self._image.target if inside and self._callbacks and not self._picture else ""
 
     def tooltip_at(self, point: QPoint) -> str:
         """The whole address, with nothing hidden."""
@@ -199,14 +199,14 @@ class RemoteImageBlock(WholeImageBlock):
 
     def _open_image(self) -> None:
         picture = self._remote().picture
-        if self._host and picture:
-            self._host.open(picture)
+        if self._callbacks and picture:
+            self._callbacks.open(picture)
 
 
-def _image_size(remote: RemoteImageState, width: int, look: RenderStyle) -> QSize | None:
+def _image_size(remote: RemoteImageState, width: int, style: RenderStyle) -> QSize | None:
     """At its own proportions, not larger than it is; None while there is nothing to show."""
     if remote.progress is not LoadState.LOADED or remote.picture is None:
         return None
     own = remote.size
-    scale = min(1.0, look.px(MAX_REMOTE_HEIGHT) / own.height(), width / own.width())
+    scale = min(1.0, style.px(MAX_REMOTE_HEIGHT) / own.height(), width / own.width())
     return QSize(max(1, round(own.width() * scale)), max(1, round(own.height() * scale)))

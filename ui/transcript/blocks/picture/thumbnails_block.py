@@ -40,25 +40,25 @@ class ThumbnailsBlock(ItemListBlock):
         self._controls: list[Control] = []
         self._sizes: list[QSize] = []
 
-    def _size(self, index: int, width: int, look: RenderStyle) -> QSize:
+    def _size(self, index: int, width: int, style: RenderStyle) -> QSize:
         """Its own proportions, not higher than the limit, not larger than it is, not wider than the column."""
         if not self._sizes:
             self._sizes = [image_size(image.source) for image in self._images]
         own = self._sizes[index]
         if not own.isValid():
-            return QSize(min(width, look.px(260)), look.px(54))
-        highest = look.px(MAX_THUMBNAIL_HEIGHT) if len(self._images) == 1 else look.px(160)
+            return QSize(min(width, style.px(260)), style.px(54))
+        highest = style.px(MAX_THUMBNAIL_HEIGHT) if len(self._images) == 1 else style.px(160)
         scale = min(1.0, highest / own.height(), width / own.width())
         return QSize(max(1, round(own.width() * scale)), max(1, round(own.height() * scale)))
 
-    def estimate(self, width: int, look: RenderStyle) -> int:
+    def estimate(self, width: int, style: RenderStyle) -> int:
         """Exact."""
-        return self._arrange(width, look)
+        return self._arrange(width, style)
 
-    def layout(self, width: int, look: RenderStyle) -> int:
+    def layout(self, width: int, style: RenderStyle) -> int:
         """Side by side, on more lines when needed."""
         self.is_laid_out = True
-        height = self._arrange(width, look)
+        height = self._arrange(width, style)
         words = QCoreApplication.translate("Transcript", "Open image: {0}")
         self._controls = [
             Control(words.format(name or number), box, partial(self._open, image))
@@ -72,12 +72,12 @@ class ThumbnailsBlock(ItemListBlock):
         """Their sizes stay known."""
         self._controls, self.is_laid_out = [], False
 
-    def _arrange(self, width: int, look: RenderStyle) -> int:
+    def _arrange(self, width: int, style: RenderStyle) -> int:
         self._boxes = []
         x = y = tallest = 0
-        gap = look.px(8)
+        gap = style.px(8)
         for index in range(len(self._images)):
-            size = self._size(index, width, look)
+            size = self._size(index, width, style)
             if x and x + size.width() > width:
                 x, y, tallest = 0, y + tallest + gap, 0
             self._boxes.append(QRect(x, y, size.width(), size.height()))
@@ -85,43 +85,43 @@ class ThumbnailsBlock(ItemListBlock):
             tallest = max(tallest, size.height())
         return y + tallest
 
-    def paint(self, brush: PaintContext) -> None:
+    def paint(self, context: PaintContext) -> None:
         """What has arrived; a quiet box for the others."""
-        selected = self.selected_items(*brush.selection) if brush.selection else ()
+        selected = self.selected_items(*context.selection) if context.selection else ()
         for number, (box, control) in enumerate(zip(self._boxes, self._controls, strict=True)):
-            if not box.intersects(brush.clip):
+            if not box.intersects(context.clip):
                 continue
-            brush.painter.save()
+            context.painter.save()
             path = QPainterPath()
             path.addRoundedRect(QRectF(box), 8, 8)
-            brush.painter.setRenderHint(brush.painter.RenderHint.SmoothPixmapTransform)
-            brush.painter.setClipPath(path, Qt.ClipOperation.IntersectClip)
-            self._paint_thumbnail(brush, number, box)
+            context.painter.setRenderHint(context.painter.RenderHint.SmoothPixmapTransform)
+            context.painter.setClipPath(path, Qt.ClipOperation.IntersectClip)
+            self._paint_thumbnail(context, number, box)
             if number in selected:
-                brush.painter.fillRect(box, selection_overlay_color(brush.style))
-            brush.painter.restore()
-            if brush.focused == control.name:
-                paint_focus_ring(brush.painter, brush.style, box)
+                context.painter.fillRect(box, selection_overlay_color(context.style))
+            context.painter.restore()
+            if context.focused == control.name:
+                paint_focus_ring(context.painter, context.style, box)
 
-    def _paint_thumbnail(self, brush: PaintContext, number: int, box: QRect) -> None:
-        there, picture = self._load(self._images[number], box.size() * brush.ratio, self._changed)
+    def _paint_thumbnail(self, context: PaintContext, number: int, box: QRect) -> None:
+        there, picture = self._load(self._images[number], box.size() * context.ratio, self._changed)
         if picture is not None:
-            brush.painter.drawPixmap(box, picture)
+            context.painter.drawPixmap(box, picture)
             return
-        brush.painter.fillRect(box, brush.style.color("hover"))
+        context.painter.fillRect(box, context.style.color("hover"))
         if there:
-            self._paint_words(brush, self._names[number], box)
+            self._paint_words(context, self._names[number], box)
 
-    def _paint_words(self, brush: PaintContext, name: str, box: QRect) -> None:
-        look = brush.style
+    def _paint_words(self, context: PaintContext, name: str, box: QRect) -> None:
+        style = context.style
         name = name or QCoreApplication.translate("Transcript", "Picture")
         text = QCoreApplication.translate("Transcript", "{0} cannot be shown").format(name)
-        font = look.small
-        brush.painter.setFont(font)
-        brush.painter.setPen(look.color("muted"))
-        inner = box.adjusted(look.px(10), 0, -look.px(10), 0)
+        font = style.small
+        context.painter.setFont(font)
+        context.painter.setPen(style.color("muted"))
+        inner = box.adjusted(style.px(10), 0, -style.px(10), 0)
         shown = QFontMetricsF(font).elidedText(text, Qt.TextElideMode.ElideMiddle, inner.width())
-        brush.painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter, shown)
+        context.painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter, shown)
 
     def natural_width(self) -> int:
         """Up to the right edge of the last one."""

@@ -32,7 +32,7 @@ class TableCellTexts:
                 break
             same += 1
         self.leaf = leaf
-        self._lines = {place: line for place, line in self._lines.items() if place[0] < same}
+        self._lines = {position: line for position, line in self._lines.items() if position[0] < same}
         self._starts = {row: starts for row, starts in self._starts.items() if row < same}
         return same
 

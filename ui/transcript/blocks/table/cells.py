@@ -40,7 +40,7 @@ class TableCells(TableCellTexts):
         """The same rows with more text in them, or more rows; answers the first row that differs."""
         same = super().set_leaf(leaf)
         del self._needs[same:]
-        self._flows = {place: flow for place, flow in self._flows.items() if place[0] < same}
+        self._flows = {position: text_layout for position, text_layout in self._flows.items() if position[0] < same}
         return same
 
     def reset(self) -> None:
@@ -62,12 +62,12 @@ class TableCells(TableCellTexts):
         """Whether it is known how wide all cells want to be."""
         return len(self._needs) == len(self.leaf.cells)
 
-    def wanted_widths(self, look: RenderStyle) -> list[list[float]]:
+    def wanted_widths(self, style: RenderStyle) -> list[list[float]]:
         """How wide the cells want to be: exactly for the first rows of a table, about for those nobody may see."""
         for row in range(len(self._needs), len(self.leaf.cells)):
-            measured, exact = cell_ruler(self._font(row, look)), self._measured_columns if self.has_head else 0
+            measured, exact = cell_ruler(self._font(row, style)), self._measured_columns if self.has_head else 0
             lines = [self.line(row, column) for column in range(exact)]
-            needs = [measured.measure(line, self._objects(line, row, look, 1 << 20)) for line in lines]
+            needs = [measured.measure(line, self._objects(line, row, style, 1 << 20)) for line in lines]
             self._needs.append([*needs, *map(measured.estimate, self.cell_sources(row)[exact:])])
         return self._needs
 
@@ -77,45 +77,45 @@ class TableCells(TableCellTexts):
         count = len(self.leaf.aligns)
         return count if count <= _VISIBLE_COLUMNS else _VISIBLE_COLUMNS_OF_MANY
 
-    def _font(self, row: int, look: RenderStyle) -> QFont:
-        return look.strong if self.is_head(row) else look.body
+    def _font(self, row: int, style: RenderStyle) -> QFont:
+        return style.strong if self.is_head(row) else style.body
 
-    def _objects(self, line: Line, row: int, look: RenderStyle, width: float) -> InlineObjects | None:
-        return self._formulas.objects(line, self._font(row, look), look, width) if OBJECT in line.text else None
+    def _objects(self, line: Line, row: int, style: RenderStyle, width: float) -> InlineObjects | None:
+        return self._formulas.objects(line, self._font(row, style), style, width) if OBJECT in line.text else None
 
-    def estimate_line_count(self, row: int, widths: Sequence[int], look: RenderStyle) -> int:
+    def estimate_line_count(self, row: int, widths: Sequence[int], style: RenderStyle) -> int:
         """How many lines a row probably has."""
-        pad = 2 * look.px(10)
+        pad = 2 * style.px(10)
         return max(ceil(need / (wide - pad)) or 1 for need, wide in zip(self._needs[row], widths, strict=True))
 
-    def height(self, row: int, widths: Sequence[int], look: RenderStyle) -> int:
+    def height(self, row: int, widths: Sequence[int], style: RenderStyle) -> int:
         """Of a row without its margins."""
-        tall, laid_out, most, pad = look.line, 0, self._measured_columns, 2 * look.px(10)
+        tall, laid_out, most, pad = style.line, 0, self._measured_columns, 2 * style.px(10)
         for column, (cell, need) in enumerate(zip(self.cell_sources(row), self._needs[row], strict=True)):
             room = widths[column] - pad
             if need <= room + 1 and _is_plain(cell):
                 continue
             if laid_out < most:
-                tall = max(tall, self.flow(row, column, room, look).height)
+                tall = max(tall, self.text_layout(row, column, room, style).height)
                 laid_out += 1
             else:
-                tall = max(tall, look.line * (1 + ceil(1.2 * need / room)))
+                tall = max(tall, style.line * (1 + ceil(1.2 * need / room)))
         return tall
 
-    def flow(self, row: int, column: int, room: int, look: RenderStyle) -> TextLayout:
+    def text_layout(self, row: int, column: int, room: int, style: RenderStyle) -> TextLayout:
         """A cell that is seen, pointed at, or higher than a line."""
         found = self._flows.get((row, column))
         if found is None:
             line = _displayed_line(self.line(row, column))
             align = _ALIGN.get(self.leaf.aligns[column], Qt.AlignmentFlag.AlignLeft)
-            objects = self._objects(line, row, look, room)
-            found = TextLayout(line, self._font(row, look), look, room, look.line, align=align, objects=objects)
+            objects = self._objects(line, row, style, room)
+            found = TextLayout(line, self._font(row, style), style, room, style.line, align=align, objects=objects)
             self._flows[row, column] = found
         return found
 
-    def tooltip_at(self, flow: TextLayout, point: QPoint) -> str:
+    def tooltip_at(self, text_layout: TextLayout, point: QPoint) -> str:
         """Of a formula in a cell."""
-        return self._formulas.tooltip_at(flow, point)
+        return self._formulas.tooltip_at(text_layout, point)
 
 
 def _is_plain(cell: str) -> bool:

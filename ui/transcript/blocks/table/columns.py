@@ -17,7 +17,7 @@ class TablePiece(Protocol):
     is_laid_out: bool
     layout_count: int
 
-    def measure(self, look: RenderStyle) -> None:
+    def measure(self, style: RenderStyle) -> None:
         """Say how wide its cells want to be."""
         ...
 
@@ -42,11 +42,11 @@ class TableColumns:
         self._natural = [0.0] * count
         self._shared: tuple[int, list[int]] | None = None
         self._lefts: list[int] = []
-        self._look: RenderStyle | None = None
+        self._style: RenderStyle | None = None
 
-    def set_style(self, look: RenderStyle) -> None:
+    def set_style(self, style: RenderStyle) -> None:
         """In another look all cells are as wide as they are in that one."""
-        if self._look not in (None, look):
+        if self._style not in (None, style):
             for piece in self._pieces:
                 piece.invalidate_widths()
                 piece.forget()
@@ -54,11 +54,11 @@ class TableColumns:
             self._needs = [[0.0] * self.count for _ in self._pieces]
             self._before = [[0.0] * self.count for _ in range(len(self._pieces) + 1)]
             self._natural, self._shared = self._before[-1], None
-        self._look = look
+        self._style = style
 
-    def measure(self, look: RenderStyle) -> None:
+    def measure(self, style: RenderStyle) -> None:
         """Have the piece with the head measured: its place on the screen may be far away."""
-        self._pieces[0].measure(look)
+        self._pieces[0].measure(style)
 
     def add(self, piece: TablePiece) -> int:
         """A piece at the end; answers its number."""
@@ -105,15 +105,15 @@ class TableColumns:
         """How wide the columns want to be."""
         return self._natural
 
-    def widths(self, room: int, look: RenderStyle) -> list[int]:
+    def widths(self, room: int, style: RenderStyle) -> list[int]:
         """Of the columns, in a room so wide."""
         if self._shared is None or self._shared[0] != room:
-            pad = 2 * look.px(10)
+            pad = 2 * style.px(10)
             wanted = [int(natural) + pad for natural in self._natural]
             widths = (
                 wanted
                 if sum(wanted) <= room
-                else distribute_width(wanted, room, look.px(_MIN_WIDTH) + pad, look.px(_MAX_MIN_WIDTH))
+                else distribute_width(wanted, room, style.px(_MIN_WIDTH) + pad, style.px(_MAX_MIN_WIDTH))
             )
             self._shared = room, widths
             self._lefts = list(accumulate(widths, initial=0))

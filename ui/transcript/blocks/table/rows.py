@@ -72,34 +72,34 @@ class TableRows(Block):
         """Measure again."""
         self.cells.invalidate_widths()
 
-    def measure(self, look: RenderStyle) -> None:
+    def measure(self, style: RenderStyle) -> None:
         """Say how wide the cells want to be."""
-        self.columns.set_style(look)
+        self.columns.set_style(style)
         if not self.cells.is_measured:
-            needs = self.cells.wanted_widths(look)
+            needs = self.cells.wanted_widths(style)
             self.columns.set_wanted_widths(self.number, list(map(max, *needs, needs[0])))
 
-    def estimate(self, width: int, look: RenderStyle) -> int:
+    def estimate(self, width: int, style: RenderStyle) -> int:
         """From how wide the cells want to be; as if no cell wrapped, while this is the whole table."""
         count = len(self.leaf.cells)
         lines = count
         if self.number:
-            self.columns.measure(look)
-            self.measure(look)
-            widths = self.columns.widths(width - 1, look)
-            lines = sum(self.cells.estimate_line_count(row, widths, look) for row in range(count))
-        return lines * look.line + count * look.px(12) + 2
+            self.columns.measure(style)
+            self.measure(style)
+            widths = self.columns.widths(width - 1, style)
+            lines = sum(self.cells.estimate_line_count(row, widths, style) for row in range(count))
+        return lines * style.line + count * style.px(12) + 2
 
-    def layout(self, width: int, look: RenderStyle) -> int:
+    def layout(self, width: int, style: RenderStyle) -> int:
         """Measure the new rows, and lay out what the columns' widths changed."""
-        self.measure(look)
-        widths = self.columns.widths(width - 1, look)
+        self.measure(style)
+        widths = self.columns.widths(width - 1, style)
         if (width, widths) != (self.width, self.widths):
             self.cells.forget()
             self.tops, self.dirty_from = [0], 0
-        self.width, self.widths, self.laid_out_style = width, widths, look
+        self.width, self.widths, self.laid_out_style = width, widths, style
         for row in range(len(self.tops) - 1, len(self.leaf.cells)):
-            self.tops.append(self.tops[-1] + self.cells.height(row, widths, look) + look.px(12))
+            self.tops.append(self.tops[-1] + self.cells.height(row, widths, style) + style.px(12))
         self.is_laid_out = True
         return self._height
 
@@ -107,9 +107,9 @@ class TableRows(Block):
     def _height(self) -> int:
         return self.tops[-1] + (2 if self.columns.is_last(self.number) else 0)
 
-    def paint(self, brush: PaintContext) -> None:
+    def paint(self, context: PaintContext) -> None:
         """Frame, head, rows inside the clip, the selected part of the text."""
-        painter, look = brush.painter, brush.style
+        painter, style = context.painter, context.style
         # Pieces have straight sides where they touch.
         top = 0.5 if self.cells.has_head else -2.0 * _CORNER
         bottom = self._height - (0.5 if self.columns.is_last(self.number) else -2.0 * _CORNER)
@@ -121,49 +121,49 @@ class TableRows(Block):
         path.addRoundedRect(frame, 8, 8)
         painter.setClipPath(path, Qt.ClipOperation.IntersectClip)
         painter.translate(-self.columns.scrolled, 0)
-        for row in range(max(0, bisect_right(self.tops, brush.clip.top()) - 1), len(self.tops) - 1):
-            if self.tops[row] > brush.clip.bottom():
+        for row in range(max(0, bisect_right(self.tops, context.clip.top()) - 1), len(self.tops) - 1):
+            if self.tops[row] > context.clip.bottom():
                 break
-            self._paint_row(brush, row)
+            self._paint_row(context, row)
         painter.restore()
-        self._paint_fades(brush)
-        painter.setPen(look.color("border"))
+        self._paint_fades(context)
+        painter.setPen(style.color("border"))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRoundedRect(frame, 8, 8)
         painter.restore()
 
-    def _paint_fades(self, brush: PaintContext) -> None:
+    def _paint_fades(self, context: PaintContext) -> None:
         """Columns that go on behind an edge fade away there."""
-        room, scrolled, wide = self.width - 1, self.columns.scrolled, brush.style.px(_FADE)
-        clear = QColor(brush.style.color("window"))
+        room, scrolled, wide = self.width - 1, self.columns.scrolled, context.style.px(_FADE)
+        clear = QColor(context.style.color("window"))
         clear.setAlpha(0)
         edges = ((0, wide, scrolled > 0), (room, room - wide, scrolled < self.columns.max_scroll(room)))
         for edge, inner, goes_on in edges:
             if goes_on:
                 fade = QLinearGradient(edge, 0, inner, 0)
-                fade.setStops([(0, brush.style.color("window")), (1, clear)])
-                brush.painter.fillRect(QRect(min(edge, inner), 0, wide, self._height), fade)
+                fade.setStops([(0, context.style.color("window")), (1, clear)])
+                context.painter.fillRect(QRect(min(edge, inner), 0, wide, self._height), fade)
 
-    def _paint_row(self, brush: PaintContext, row: int) -> None:
-        painter, look, lefts = brush.painter, brush.style, self.columns.lefts
+    def _paint_row(self, context: PaintContext, row: int) -> None:
+        painter, style, lefts = context.painter, context.style, self.columns.lefts
         top, tall = self.tops[row], self.tops[row + 1] - self.tops[row]
         if self.cells.is_head(row):
-            painter.fillRect(QRect(0, top, lefts[-1], tall), look.color("surface"))
+            painter.fillRect(QRect(0, top, lefts[-1], tall), style.color("surface"))
         elif row or not self.cells.has_head:
-            painter.fillRect(QRect(0, top, lefts[-1], 1), look.color("border"))
+            painter.fillRect(QRect(0, top, lefts[-1], 1), style.color("border"))
         first = self.column_at(self.columns.scrolled)
-        offset, part = self.cells.offset_of(row, first) if brush.selection else 0, None
+        offset, part = self.cells.offset_of(row, first) if context.selection else 0, None
         for column in range(first, len(self.widths)):
             if lefts[column] > self.columns.scrolled + self.width:
                 break
-            if brush.selection:
-                part, offset = self.cells.selected_part(row, column, offset, brush.selection)
-            at = QPointF(lefts[column] + look.px(10), top + look.px(6))
-            self.flow(row, column, look).draw(painter, look, at, "text", part)
+            if context.selection:
+                part, offset = self.cells.selected_part(row, column, offset, context.selection)
+            at = QPointF(lefts[column] + style.px(10), top + style.px(6))
+            self.text_layout(row, column, style).draw(painter, style, at, "text", part)
 
-    def flow(self, row: int, column: int, look: RenderStyle) -> TextLayout:
+    def text_layout(self, row: int, column: int, style: RenderStyle) -> TextLayout:
         """A cell, laid out."""
-        return self.cells.flow(row, column, self.widths[column] - 2 * look.px(10), look)
+        return self.cells.text_layout(row, column, self.widths[column] - 2 * style.px(10), style)
 
     def column_at(self, x: int) -> int:
         """The column at an x of the whole table."""

@@ -49,13 +49,13 @@ def _text_pieces(text: str, hidden: Sequence[int], *, may_join: bool) -> Iterato
     """Neighbours that are hidden are one piece where no span can begin or end between them."""
     at = index = 0
     while index < len(hidden):
-        place, last = hidden[index], index + 1
-        while may_join and last < len(hidden) and hidden[last] == place + last - index:
+        position, last = hidden[index], index + 1
+        while may_join and last < len(hidden) and hidden[last] == position + last - index:
             last += 1
-        if place > at:
-            yield text[at:place], text[at:place], False
-        at, index = place + last - index, last
-        yield text[place:at], "".join(map(code_point_text, text[place:at])), True
+        if position > at:
+            yield text[at:position], text[at:position], False
+        at, index = position + last - index, last
+        yield text[position:at], "".join(map(code_point_text, text[position:at])), True
     if at < len(text):
         yield text[at:], text[at:], False
 

@@ -14,12 +14,12 @@ from ui.transcript.rows.body.replacing import BlockReplacement
 class BlockColumn:
     """y counts from the upper edge, x from the left one; `above`, `below`, `left` and `right` stay free."""
 
-    def __init__(self, look: RenderStyle) -> None:
-        self.style = look
+    def __init__(self, style: RenderStyle) -> None:
+        self.style = style
         self.blocks: list[Block] = []
         self.heights = Heights()
         self.width = 0
-        self.above, self.below = look.gap(8), look.gap(8)
+        self.above, self.below = style.gap(8), style.gap(8)
         self.left = self.right = 0
         # The blocks that are laid out stand between these two indices.
         self._laid = 0, 0

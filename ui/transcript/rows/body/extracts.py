@@ -31,7 +31,7 @@ def iter_extracts(
         stop = end[1] if end and index == end[0] else WHOLE_TEXT[1]
         block = blocks[index]
         if isinstance(block, LazySection) and (first, stop) == WHOLE_TEXT:
-            kept.append((block.apart(), first, stop))
+            kept.append((block.detached(), first, stop))
         else:
             kept.append(((block,), first, stop))
     is_alone = end is not None and start[0] == end[0]
@@ -111,7 +111,7 @@ class _BlockPart:
             return CopyExtract(
                 "", text, CopiedBlock(_HEADING.sub("", markdown)), CopiedBlock(element[2] if element else html)
             )
-        joint = separator_before(block, before) if before else ""
+        separator = separator_before(block, before) if before else ""
         marker = marker_before(block) if not first else ""
         where = (block.containers, block.tight, block.starts, block.separator if before else None)
-        return CopyExtract(joint + marker, text, CopiedBlock(markdown, *where), CopiedBlock(html, *where))
+        return CopyExtract(separator + marker, text, CopiedBlock(markdown, *where), CopiedBlock(html, *where))

@@ -24,8 +24,8 @@ def text_parts(blocks: Iterable[Block]) -> Iterator[tuple[int, str, str]]:
     is_first = True
     for number, block in enumerate(blocks):
         if text := block.plain():
-            joint = separator_before(block, before) if before and not is_first else ""
-            yield number, joint + marker_before(block), text
+            separator = separator_before(block, before) if before and not is_first else ""
+            yield number, separator + marker_before(block), text
             is_first = False
         before = block
 

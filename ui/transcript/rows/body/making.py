@@ -23,19 +23,19 @@ _NAME_LENGTH = 120
 class BlockFactory:
     """Of one text. `references` are its definitions; more of them may come."""
 
-    def __init__(self, stage: RenderContext, item_id: str, color: str = "text", font: str = BODY) -> None:
-        self.stage = stage
+    def __init__(self, render_context: RenderContext, item_id: str, color: str = "text", font: str = BODY) -> None:
+        self.render_context = render_context
         self.item_id = item_id
         self.references: References = {}
         self._color, self._font = color, font
-        formulas, arrived = stage.formulas, partial(stage.facts.content_arrived.emit, item_id)
+        formulas, arrived = render_context.formulas, partial(render_context.signals.content_arrived.emit, item_id)
         self._math = MathCallbacks(formulas.get, arrived) if formulas else None
 
     def block(self, leaf: Leaf, before: Block | None = None, *, is_open: bool = False) -> Block:
         """For a leaf that stands below a block."""
         block = self._make_block(leaf, before, is_open=is_open)
         tight = leaf.tight and leaf.kind == "paragraph"
-        block.gap = self.stage.style.gap(4 if tight else _GAPS[leaf.kind]) if leaf.separator is None else 0
+        block.gap = self.render_context.style.gap(4 if tight else _GAPS[leaf.kind]) if leaf.separator is None else 0
         block.separator = leaf.separator
         block.containers, block.tight, block.starts = leaf.containers, leaf.tight, leaf.starts
         return block
@@ -58,17 +58,17 @@ class BlockFactory:
             case _:
                 image = None if is_open else self.image_of(leaf)
                 if image:
-                    return RemoteImageBlock(image, self.stage.remote_image_callbacks(self.item_id))
+                    return RemoteImageBlock(image, self.render_context.remote_image_callbacks(self.item_id))
                 return MarkdownTextBlock(leaf, self.references, self._color, self._font, self._math)
 
     def _make_code_block(self, leaf: Leaf, *, is_open: bool) -> Block:
-        choices, item_id = self.stage.choices, self.item_id
+        choices, item_id = self.render_context.choices, self.item_id
 
         def remember(wraps: bool) -> None:  # noqa: FBT001  what the callback carries
             choices.set(item_id, _code_name(block.text), value=wraps)
 
-        host = replace(self.stage.code_callbacks(item_id, _code_name(leaf.text)), on_wrap=remember)
-        block = self.stage.code_block(leaf.text, leaf.info, host, item_id, is_open=is_open)
+        callbacks = replace(self.render_context.code_callbacks(item_id, _code_name(leaf.text)), on_wrap=remember)
+        block = self.render_context.code_block(leaf.text, leaf.info, callbacks, item_id, is_open=is_open)
         return block
 
 

@@ -45,8 +45,8 @@ def rows_per_piece(table: Leaf) -> int:
 
 
 def _continued_leaf(leaf: Leaf) -> Leaf:
-    inside = tuple(replace(each, marker="") for each in leaf.containers)
-    return replace(leaf, inside=inside, separator="\n", starts=False)
+    containers = tuple(replace(each, marker="") for each in leaf.containers)
+    return replace(leaf, containers=containers, separator="\n", starts=False)
 
 
 def grow_table(pieces: list[Leaf], rows: tuple[TableRow, ...], replaced: int) -> tuple[int, list[Leaf]]:

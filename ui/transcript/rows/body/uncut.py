@@ -18,8 +18,8 @@ _MIN_SLICE = 0.0005
 class SplittingSection(LazySection):
     """Stands where the sections of its text will stand. Until then it is one of them, of which nothing was read."""
 
-    def __init__(self, text: str, maker: BlockFactory, place: ReplaceBlock) -> None:
-        super().__init__(text, maker, place)
+    def __init__(self, text: str, factory: BlockFactory, replace: ReplaceBlock) -> None:
+        super().__init__(text, factory, replace)
         self._splitting = self._steps(split_in_steps(text))
         self._split: Sections | None = None
 
@@ -39,12 +39,12 @@ class SplittingSection(LazySection):
 
     def _steps(self, cutting: Generator[None, None, Sections]) -> Iterator[None]:
         self._split = yield from cutting
-        self._maker.references = self._split[1]
+        self._factory.references = self._split[1]
 
     def _sections(self) -> list[Block]:
         """Once it is cut."""
         parts = self._split[0] if self._split else []
-        return [LazySection(self._text[start:end], self._maker, self._replace) for start, end in parts]
+        return [LazySection(self._text[start:end], self._factory, self._replace) for start, end in parts]
 
     def iter_blocks(self) -> Iterator[Block | None]:
         """Of all sections."""
@@ -59,6 +59,6 @@ class SplittingSection(LazySection):
         """Of all sections, at once."""
         return [block for block in self.iter_blocks() if block]
 
-    def apart(self) -> list[Block]:
+    def detached(self) -> list[Block]:
         """One like this."""
-        return [SplittingSection(self._text, self._maker, self._replace)]
+        return [SplittingSection(self._text, self._factory, self._replace)]

@@ -33,10 +33,10 @@ ReplaceBlock = Callable[[Block, list[Block]], None]
 class LazySection(Block):
     """Stands where its text will be read. What was read of a very long one stands before it as blocks."""
 
-    def __init__(self, text: str, maker: BlockFactory, place: ReplaceBlock) -> None:
+    def __init__(self, text: str, factory: BlockFactory, replace: ReplaceBlock) -> None:
         self._text = text
-        self._maker = maker
-        self._replace = place
+        self._factory = factory
+        self._replace = replace
         self._stream: MarkdownStream | None = None
         self._at = 0
         self._leaves: deque[Leaf] = deque()
@@ -47,18 +47,18 @@ class LazySection(Block):
     def _is_read(self) -> bool:
         return self._at >= len(self._text)
 
-    def estimate(self, width: int, look: RenderStyle) -> int:
+    def estimate(self, width: int, style: RenderStyle) -> int:
         """As if what is left of it were ordinary text."""
         of_leaves = self._at / (self._made + len(self._leaves)) if self._leaves else 0
         size = len(self._text) - self._at + of_leaves * len(self._leaves)
         breaks = 0.7 * self._text.count("\n") * size / max(1, len(self._text))
-        return int((size * look.advance / max(40, width) + breaks) * look.line)
+        return int((size * style.advance / max(40, width) + breaks) * style.line)
 
-    def layout(self, width: int, look: RenderStyle) -> int:
+    def layout(self, width: int, style: RenderStyle) -> int:
         """It is never seen."""
-        return self.estimate(width, look)
+        return self.estimate(width, style)
 
-    def paint(self, brush: PaintContext) -> None:
+    def paint(self, context: PaintContext) -> None:
         """Nothing."""
 
     def read(self, until: float) -> None:
@@ -75,7 +75,7 @@ class LazySection(Block):
         while len(self._leaves) > (not self._is_read) and room > 0:
             leaf = self._leaves.popleft()
             room -= len(leaf.text) + 50 + sum(len(cell) + 10 for row in leaf.cells for cell in row)
-            self._last = self._maker.block(leaf, self._last)
+            self._last = self._factory.block(leaf, self._last)
             blocks.append(self._last)
         self._made += len(blocks)
         if blocks and self.gap:
@@ -89,13 +89,13 @@ class LazySection(Block):
 
     def _read_step(self, step: int) -> None:
         if self._stream is None and len(self._text) <= _SHORT_SECTION:
-            pieces, _ = parse_blocks(self._text, self._maker.references)
+            pieces, _ = parse_blocks(self._text, self._factory.references)
             self._take(leaf for piece in pieces for leaf in piece.leaves)
             self._at = len(self._text)
             return
         if self._stream is None:
             self._stream = MarkdownStream()
-            self._stream.references = self._maker.references
+            self._stream.references = self._factory.references
         end = self._at + step
         self._take(self._stream.append(self._text[self._at : end]).closed)
         if end >= len(self._text):
@@ -108,12 +108,12 @@ class LazySection(Block):
     def blocks(self) -> list[Block]:
         """What will stand in its place, for the sake of the text alone."""
         if not self._at:
-            pieces, _ = parse_blocks(self._text, self._maker.references)
+            pieces, _ = parse_blocks(self._text, self._factory.references)
             leaves = list(split_tables(leaf for piece in pieces for leaf in piece.leaves))
-            return [self._maker.block(leaf) for leaf in leaves[self._made :]]
+            return [self._factory.block(leaf) for leaf in leaves[self._made :]]
         while not self._is_read:
             self._read_step(_READ_AT_ONCE)
-        return [self._maker.block(leaf) for leaf in self._leaves]
+        return [self._factory.block(leaf) for leaf in self._leaves]
 
     def iter_blocks(self) -> Iterator[Block | None]:
         """The same, one by one; None in between, where reading took a while."""
@@ -127,23 +127,23 @@ class LazySection(Block):
             elif made:
                 made -= 1
             else:
-                yield self._maker.block(leaf)
+                yield self._factory.block(leaf)
 
     def _leaves_in_steps(self) -> Iterator[Leaf | None]:
         """From the beginning: those of which blocks were made already are read for what follows them."""
         stream = MarkdownStream()
-        stream.references = self._maker.references
+        stream.references = self._factory.references
         for at in range(0, len(self._text), _READ_STEP):
             closed = stream.append(self._text[at : at + _READ_STEP]).closed
             yield None
             yield from split_tables(closed)
         yield from split_tables(stream.finish().closed)
 
-    def apart(self) -> list[Block]:
+    def detached(self) -> list[Block]:
         """The same for somebody who reads it bit by bit: what happens to this one meanwhile is not seen."""
         if self._is_read:
             return self.blocks()
-        rest = LazySection(self._text, self._maker, self._replace)
+        rest = LazySection(self._text, self._factory, self._replace)
         rest.separator, rest.gap, rest._made = self.separator, self.gap, self._made
         return [rest]
 
@@ -160,5 +160,5 @@ class LazySection(Block):
         if len(self._text) <= _MAX_SPOKEN:
             return self.plain()
         return joined_text(
-            LazySection(self._text[self._at : self._at + _MAX_SPOKEN], self._maker, self._replace).blocks()
+            LazySection(self._text[self._at : self._at + _MAX_SPOKEN], self._factory, self._replace).blocks()
         )

@@ -35,32 +35,36 @@ class CallSummaryBlock(TextBlock):
     def __init__(self, text: str) -> None:
         super().__init__(Line(text), SMALL, "muted")
 
-    def layout(self, width: int, look: RenderStyle) -> int:
+    def layout(self, width: int, style: RenderStyle) -> int:
         """Break into lines."""
         text = self.line().text
         marks = bidi_mark_positions(text)
         if not marks:
-            return super().layout(width, look)
-        font = self.font(look)
+            return super().layout(width, style)
+        font = self.font(style)
         line = _DrawnLine(LEFT_TO_RIGHT_MARK + in_logical_order(text), marks=(0, *(mark + 1 for mark in marks)))
-        self._flow, self._shown, self.is_laid_out = TextLayout(line, font, look, width, look.line_of(font)), None, True
+        self._text_layout, self._shown, self.is_laid_out = (
+            TextLayout(line, font, style, width, style.line_of(font)),
+            None,
+            True,
+        )
         self.dirty_from, self.is_right_to_left = 0, False
-        return self._flow.height
+        return self._text_layout.height
 
     def boxes(self, start: int, end: int) -> list[QRectF]:
         """What a part of the text covers, line by line."""
-        if not self._flow:
+        if not self._text_layout:
             return []
-        first, last = self._drawn_range((start, min(end, self._text_end(self._flow))))
-        return self._flow.boxes(first, last - first)
+        first, last = self._drawn_range((start, min(end, self._text_end(self._text_layout))))
+        return self._text_layout.boxes(first, last - first)
 
-    def paint(self, brush: PaintContext) -> None:
+    def paint(self, context: PaintContext) -> None:
         """The lines inside the clip."""
-        if self._flow:
-            selection = brush.selection and self._drawn_range(brush.selection)
-            clip = QRectF(brush.clip)
-            self._flow.draw(brush.painter, brush.style, QPointF(0, 0), self._color, selection, clip)
+        if self._text_layout:
+            selection = context.selection and self._drawn_range(context.selection)
+            clip = QRectF(context.clip)
+            self._text_layout.draw(context.painter, context.style, QPointF(0, 0), self._color, selection, clip)
 
     def _drawn_range(self, span: tuple[int, int]) -> tuple[int, int]:
-        line = self._flow.line if self._flow else Line("")
+        line = self._text_layout.line if self._text_layout else Line("")
         return line.from_plain(span[0]), line.from_plain(span[1])

@@ -42,19 +42,19 @@ class Finder(QObject):
 
     status_changed = Signal(object)
 
-    def __init__(self, screen: RowViewport, scroller: Scroller, parent: QObject) -> None:
+    def __init__(self, viewport: RowViewport, scroller: Scroller, parent: QObject) -> None:
         super().__init__(parent)
-        self._screen = screen
+        self._viewport = viewport
         self._scroller = scroller
-        self._unfolding = TemporaryUnfolding(screen, scroller)
-        self._texts = SearchableTexts(screen.rows)
-        self._counts = MatchCounts(Query(""), screen.rows, self._texts)
+        self._unfolding = TemporaryUnfolding(viewport, scroller)
+        self._texts = SearchableTexts(viewport.rows)
+        self._counts = MatchCounts(Query(""), viewport.rows, self._texts)
         self._highlights = MatchHighlights(self._counts.query)
         self._work: Iterator[int] | None = None
         self._changed: set[int] = set()
         self._current: tuple[int, int] | None = None
         self._here: RowSelection | None = None
-        self._origin = SearchOrigin(screen)
+        self._search_origin = SearchOrigin(viewport)
         self._is_coming = False
         self._timer, self._rest = QTimer(self), QTimer(self)
         self._timer.timeout.connect(self._continue)
@@ -67,17 +67,17 @@ class Finder(QObject):
         """Whether something is looked for."""
         return bool(self._counts.query)
 
-    def search(self, needle: Query) -> None:
+    def search(self, query: Query) -> None:
         """Look for this from now on."""
-        if needle != self._counts.query:
-            self._origin.set_here()
-            self._start(needle)
+        if query != self._counts.query:
+            self._search_origin.set_here()
+            self._start(query)
 
     def stop(self) -> None:
         """Look for nothing any more. What was opened for the current match stays open."""
         self._unfolding.keep_open()
-        self._origin.forget()
-        self._texts = SearchableTexts(self._screen.rows)
+        self._search_origin.forget()
+        self._texts = SearchableTexts(self._viewport.rows)
         self._start(Query(""))
         self._timer.stop()
         self._rest.stop()
@@ -85,22 +85,22 @@ class Finder(QObject):
     def rows_shown(self) -> None:
         """Other rows are there."""
         self._unfolding.keep_open()
-        self._origin.forget()
-        self._origin.set_here()
-        self._texts = SearchableTexts(self._screen.rows)
+        self._search_origin.forget()
+        self._search_origin.set_here()
+        self._texts = SearchableTexts(self._viewport.rows)
         self._start(self._counts.query)
 
     def step(self, by: int) -> None:
         """To a match after or before the current one, and around the ends."""
-        tally = self._counts
-        if tally.total and self._current:
-            number = (tally.before(self._current[0]) + self._current[1] + by) % tally.total
-            self._go_to(*tally.find(number))
-        elif tally.total:
+        counts = self._counts
+        if counts.total and self._current:
+            number = (counts.before(self._current[0]) + self._current[1] + by) % counts.total
+            self._go_to(*counts.find(number))
+        elif counts.total:
             # The row of the current match is gone.
-            self._origin.set_here()
-            number = (tally.before(min(self._origin.row, len(tally) - 1)) - (by < 0)) % tally.total
-            self._go_to(*tally.find(number))
+            self._search_origin.set_here()
+            number = (counts.before(min(self._search_origin.row, len(counts) - 1)) - (by < 0)) % counts.total
+            self._go_to(*counts.find(number))
         self._emit_status()
 
     def apply(self, changes: Sequence[Change]) -> None:
@@ -133,17 +133,17 @@ class Finder(QObject):
             return
         self._changed.add(index)
         if not is_new:
-            item_id = self._screen.rows.transcript[index].id
+            item_id = self._viewport.rows.transcript[index].id
             self._texts.forget(item_id)
             self._highlights.forget(item_id)
-            self._screen.repaint_rows(index, index)
+            self._viewport.repaint_rows(index, index)
 
     def paint(self, painter: QPainter, region: QRegion) -> None:
         """Mark what is on the screen."""
         if not self.is_on:
             return
-        rows, dirty = self._screen.rows, region.boundingRect()
-        top, left = rows.top, self._screen.column
+        rows, dirty = self._viewport.rows, region.boundingRect()
+        top, left = rows.top, self._viewport.column
         for index, row, y in rows.between(top + dirty.top(), top + dirty.bottom() + 1):
             clip = dirty.translated(-left, top - y)
             current = self._here if self._current and self._current[0] == index else None
@@ -154,14 +154,14 @@ class Finder(QObject):
             )
             painter.restore()
 
-    def _start(self, needle: Query) -> None:
-        self._counts, self._highlights = MatchCounts(needle, self._screen.rows, self._texts), MatchHighlights(needle)
+    def _start(self, query: Query) -> None:
+        self._counts, self._highlights = MatchCounts(query, self._viewport.rows, self._texts), MatchHighlights(query)
         self._changed.clear()
         self._current = self._here = None
         count = len(self._counts)
-        first = min(self._origin.row, count)
+        first = min(self._search_origin.row, count)
         self._work = self._count_in_steps(chain(range(first, count), reversed(range(first))))
-        self._screen.viewport.update()
+        self._viewport.viewport.update()
         self._timer.start(0)
         self._continue()
 
@@ -169,7 +169,10 @@ class Finder(QObject):
         """Row by row. Where the person reads, the row is read down to there before one of its matches is chosen."""
         for index in self._counts.count(indices):
             while (
-                index == self._origin.row and self._counts[index] and self._current is None and self._origin.read_step()
+                index == self._search_origin.row
+                and self._counts[index]
+                and self._current is None
+                and self._search_origin.read_step()
             ):
                 yield index
             yield index
@@ -184,7 +187,7 @@ class Finder(QObject):
             index = next(self._work, None)
             if index is None:
                 self._work = None
-            elif self._current is None and (there := self._origin.choose_match(self._counts, index)):
+            elif self._current is None and (there := self._search_origin.choose_match(self._counts, index)):
                 self._go_to(*there)
         if self._work is None and not self._is_coming:
             self._timer.stop()
@@ -212,12 +215,12 @@ class Finder(QObject):
             self._timer.start(0)
 
     def _recount_in_steps(self, changed: Iterable[int]) -> Iterator[int]:
-        tally = self._counts
-        for index in tally.count(changed):
-            if self._current is None and tally[index]:
+        counts = self._counts
+        for index in counts.count(changed):
+            if self._current is None and counts[index]:
                 self._current = index, 0
             yield index
-        if self._current and not (self._here and tally.is_final(self._current[0], self._here)):
+        if self._current and not (self._here and counts.is_final(self._current[0], self._here)):
             self._remember_current()
 
     def _go_to(self, index: int, nth: int) -> None:
@@ -234,16 +237,16 @@ class Finder(QObject):
         if not self._current or not self._here:
             self._is_coming = False
             return
-        row, until = self._screen.rows.row(self._current[0]), perf_counter() + SLICE_SECONDS
+        row, until = self._viewport.rows.row(self._current[0]), perf_counter() + SLICE_SECONDS
         while (unread := first_lazy_section(row)) is not None and unread <= self._here[0][0]:
             row.read(unread, until)
             if perf_counter() > until:
                 self._timer.start(0)
                 return
         self._is_coming = False
-        scroll_to_text(self._screen, self._scroller, self._current[0], self._here)
-        self._origin.on_scrolled_away()
-        self._screen.viewport.update()
+        scroll_to_text(self._viewport, self._scroller, self._current[0], self._here)
+        self._search_origin.on_scrolled_away()
+        self._viewport.viewport.update()
 
     def _remember_current(self) -> None:
         """Where the current match is."""

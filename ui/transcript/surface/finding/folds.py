@@ -22,14 +22,14 @@ class _UnfoldedRow:
 class TemporaryUnfolding:
     """At most one row is open for finding at a time."""
 
-    def __init__(self, screen: RowViewport, scroller: Scroller) -> None:
-        self._screen = screen
+    def __init__(self, viewport: RowViewport, scroller: Scroller) -> None:
+        self._viewport = viewport
         self._scroller = scroller
         self._opened: _UnfoldedRow | None = None
 
     def unfold(self, index: int, places: Sequence[RowSelection], nth: int) -> None:
         """Unfold a row, if a match cannot be seen without that."""
-        rows = self._screen.rows
+        rows = self._viewport.rows
         row = rows.row(index)
         if is_fully_unfolded(row) or nth >= len(places):
             return
@@ -40,7 +40,7 @@ class TemporaryUnfolding:
 
     def fold_others(self, index: int | None) -> None:
         """The current match is in this row: fold what was opened for another one, unless the person folded it."""
-        opened, rows = self._opened, self._screen.rows
+        opened, rows = self._opened, self._viewport.rows
         if opened is None or opened.index == index:
             return
         self._opened = None
@@ -65,7 +65,7 @@ class TemporaryUnfolding:
         self._opened = None
 
     def _show(self, index: int) -> None:
-        rows = self._screen.rows
+        rows = self._viewport.rows
         if rows.existing_row(index):
             rows.update_row(index, "state")
             self._scroller.row_arrived(index)

@@ -17,10 +17,10 @@ class RowMatches(Sequence[RowSelection]):
         self._firsts: list[int] = []
         self._count = 0
 
-    def add(self, stretch: TextRun, spans: list[TextRange]) -> None:
+    def add(self, text_run: TextRun, spans: list[TextRange]) -> None:
         """More of them, further down."""
         if spans:
-            self._parts.append((stretch, spans))
+            self._parts.append((text_run, spans))
             self._firsts.append(self._count)
             self._count += len(spans)
 
@@ -38,5 +38,5 @@ class RowMatches(Sequence[RowSelection]):
         if not 0 <= at < self._count:
             raise IndexError(index)
         part = bisect_right(self._firsts, at) - 1
-        stretch, spans = self._parts[part]
-        return stretch.selection(*spans[at - self._firsts[part]])
+        text_run, spans = self._parts[part]
+        return text_run.selection(*spans[at - self._firsts[part]])

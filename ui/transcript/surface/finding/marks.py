@@ -33,9 +33,9 @@ _ALL_TEXT: TextRange = (0, 1 << 28)
 class MatchHighlights:
     """Of one needle. What has been looked at is remembered as long as its text is the same."""
 
-    def __init__(self, needle: Query) -> None:
-        self._needle = needle
-        self._visible_text = VisibleText(needle)
+    def __init__(self, query: Query) -> None:
+        self._query = query
+        self._visible_text = VisibleText(query)
         self._known: OrderedDict[tuple[str, int, int], tuple[str, list[TextRange]]] = OrderedDict()
 
     def forget(self, item_id: str) -> None:
@@ -46,40 +46,40 @@ class MatchHighlights:
         """The matches in a part of a row, stretch by stretch; some of them may stand a little outside."""
         if not row.blocks:
             return
-        for stretch in self._visible_text.text_runs(row, clip):
-            spans, found = self._spans(row, stretch), list[TextRange]()
+        for text_run in self._visible_text.text_runs(row, clip):
+            spans, found = self._spans(row, text_run), list[TextRange]()
             at = 0
-            for first, end in _visible_ranges(row, stretch, clip, len(spans)):
+            for first, end in _visible_ranges(row, text_run, clip, len(spans)):
                 at = max(at, bisect_left(spans, (first, 0)) - 1)
                 while at < len(spans) and spans[at][0] <= end:
                     found.append(spans[at])
                     at += 1
             if found:
-                yield [stretch.selection(*span) for span in found]
+                yield [text_run.selection(*span) for span in found]
 
-    def _spans(self, row: Row, stretch: TextRun) -> list[TextRange]:
-        key = (row.item.id, stretch.first, stretch.starts[0])
+    def _spans(self, row: Row, text_run: TextRun) -> list[TextRange]:
+        key = (row.item.id, text_run.first, text_run.starts[0])
         text, spans = self._known.get(key, ("", []))
-        if text != stretch.text:
-            spans = self._needle.find_all(stretch.text)
-            self._known[key] = stretch.text, spans
+        if text != text_run.text:
+            spans = self._query.find_all(text_run.text)
+            self._known[key] = text_run.text, spans
             if len(self._known) > _MAX_KEPT_RUNS:
                 self._known.popitem(last=False)
         return spans
 
 
-def _visible_ranges(row: Row, stretch: TextRun, clip: QRect, count: int) -> Sequence[TextRange]:
+def _visible_ranges(row: Row, text_run: TextRun, clip: QRect, count: int) -> Sequence[TextRange]:
     """The parts of a stretch in a part of a row; for a few matches it does not matter."""
-    block, box = row.blocks[stretch.first], row.block_box(stretch.first)
+    block, box = row.blocks[text_run.first], row.block_box(text_run.first)
     if count < _FEW_MATCHES:
         return [_ALL_TEXT] if count else []
     if isinstance(block, CodeBlock) and block.is_laid_out:
-        start = stretch.starts[0]
+        start = text_run.starts[0]
         return [(start + first, start + end) for first, end in block.visible_ranges(clip.translated(-box.topLeft()))]
-    last = min(row.block_at(clip.bottom()), stretch.first + len(stretch.starts) - 1)
+    last = min(row.block_at(clip.bottom()), text_run.first + len(text_run.starts) - 1)
     found: list[TextRange] = []
-    for index in range(max(row.block_at(clip.top()), stretch.first), last + 1):
-        start = stretch.starts[index - stretch.first]
+    for index in range(max(row.block_at(clip.top()), text_run.first), last + 1):
+        start = text_run.starts[index - text_run.first]
         found += [(start + first, start + end) for first, end in _visible_ranges_of_block(row, index, clip)]
     return found
 
@@ -100,20 +100,20 @@ def _visible_ranges_of_block(row: Row, index: int, clip: QRect) -> Sequence[Text
 
 def paint_highlights(
     painter: QPainter,
-    look: RenderStyle,
+    style: RenderStyle,
     row: Row,
     clip: QRect,
-    marks: Iterator[list[RowSelection]],
+    highlights: Iterator[list[RowSelection]],
     current: RowSelection | None,
 ) -> None:
     """The painter stands at the row's origin. Letters keep their colours: the marker's colour goes behind them."""
     area = QRectF(clip)
     painter.save()
-    for places in marks:
-        others = [box for place, boxes in distinct_matches(row, places) if place != current for box in boxes]
-        _paint_boxes(painter, look, [box for box in others if box.intersects(area)], is_current=False)
+    for places in highlights:
+        others = [box for position, boxes in distinct_matches(row, places) if position != current for box in boxes]
+        _paint_boxes(painter, style, [box for box in others if box.intersects(area)], is_current=False)
     if current:
-        _paint_boxes(painter, look, [box for box in text_boxes(row, current) if box.intersects(area)], is_current=True)
+        _paint_boxes(painter, style, [box for box in text_boxes(row, current) if box.intersects(area)], is_current=True)
     painter.restore()
 
 
@@ -137,11 +137,11 @@ def distinct_matches(row: Row, places: Sequence[RowSelection]) -> Iterator[tuple
             ends += [(middle + 1, last), (first, middle)]
 
 
-def _match_boxes(row: Row, place: RowSelection, where: dict[int, QRectF]) -> list[QRectF]:
+def _match_boxes(row: Row, position: RowSelection, where: dict[int, QRectF]) -> list[QRectF]:
     """What a match covers; `where` keeps the boxes of the blocks, of which thousands of matches stand in one."""
-    (index, start), (last, end) = place
+    (index, start), (last, end) = position
     if index != last or not row.blocks[index].is_laid_out:
-        return list(text_boxes(row, place))
+        return list(text_boxes(row, position))
     if index not in where:
         where[index] = QRectF(row.block_box(index))
     box = where[index]
@@ -149,20 +149,20 @@ def _match_boxes(row: Row, place: RowSelection, where: dict[int, QRectF]) -> lis
     return [each.translated(box.topLeft()) for each in found]
 
 
-def _paint_boxes(painter: QPainter, look: RenderStyle, boxes: Sequence[QRectF], *, is_current: bool) -> None:
+def _paint_boxes(painter: QPainter, style: RenderStyle, boxes: Sequence[QRectF], *, is_current: bool) -> None:
     mode = QPainter.CompositionMode
-    painter.setCompositionMode(mode.CompositionMode_Lighten if look.theme.is_dark else mode.CompositionMode_Darken)
+    painter.setCompositionMode(mode.CompositionMode_Lighten if style.theme.is_dark else mode.CompositionMode_Darken)
     painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(look.color("current_match" if is_current else "match"))
+    painter.setBrush(style.color("current_match" if is_current else "match"))
     for box in boxes:
         painter.drawRoundedRect(box, 3, 3)
-    _outline_boxes(painter, look, boxes, is_current=is_current)
+    _outline_boxes(painter, style, boxes, is_current=is_current)
 
 
-def _outline_boxes(painter: QPainter, look: RenderStyle, boxes: Sequence[QRectF], *, is_current: bool) -> None:
-    color = QColor(look.color("warning"))
+def _outline_boxes(painter: QPainter, style: RenderStyle, boxes: Sequence[QRectF], *, is_current: bool) -> None:
+    color = QColor(style.color("warning"))
     color.setAlphaF(1 if is_current else 0.35)
-    painter.setPen(QPen(color, look.px(2) if is_current else 1))
+    painter.setPen(QPen(color, style.px(2) if is_current else 1))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     out = 0 if is_current else 0.5
     for box in boxes:

@@ -42,13 +42,13 @@ class _LongText:
         """Whether this is still the text of a block. Joining the lines of a long one costs a frame."""
         return self.block is block and self._last == block.paragraph_at(_END)
 
-    def number_at(self, place: int) -> int:
+    def number_at(self, position: int) -> int:
         """The part that a place is in."""
         if self.text.isascii():
-            return min(place, max(0, len(self.text) - 1)) // _PART_LENGTH
-        while self._places[-1] <= place and len(self._places) * _PART_LENGTH < len(self.text):
+            return min(position, max(0, len(self.text) - 1)) // _PART_LENGTH
+        while self._places[-1] <= position and len(self._places) * _PART_LENGTH < len(self.text):
             self._know_one_more()
-        return bisect_right(self._places, place) - 1
+        return bisect_right(self._places, position) - 1
 
     def place_of(self, number: int) -> int:
         """Where a part begins."""
@@ -62,8 +62,8 @@ class _LongText:
 class VisibleText:
     """For one needle: each text is long enough that what is found of what is seen is found as in the whole."""
 
-    def __init__(self, needle: Query) -> None:
-        self._needle = needle
+    def __init__(self, query: Query) -> None:
+        self._query = query
         self._long: OrderedDict[tuple[str, int], _LongText] = OrderedDict()
 
     def forget(self, item_id: str) -> None:
@@ -98,13 +98,13 @@ class VisibleText:
                 break
             first -= 1
         behind = 0
-        while end < len(blocks) and continues_paragraph(blocks[end]) and behind < self._needle.lookahead:
+        while end < len(blocks) and continues_paragraph(blocks[end]) and behind < self._query.lookahead:
             behind += len(searchable_text_of(blocks[end]))
             end += 1
         return first, end
 
     def _are_independent(self, before: Block, block: Block) -> bool:
-        return self._needle.has_no_match_across(
+        return self._query.has_no_match_across(
             searchable_text_of(before) + (block.separator or ""), searchable_text_of(block)
         )
 
@@ -129,12 +129,12 @@ class VisibleText:
             begin = max(0, first - 1)
             while begin and first - begin < _LOOKBACK and not self._is_seam(text, begin * _PART_LENGTH):
                 begin -= 1
-            end = (last + 1) * _PART_LENGTH + self._needle.lookahead
+            end = (last + 1) * _PART_LENGTH + self._query.lookahead
             yield TextRun(index, text[begin * _PART_LENGTH : end], (-long.place_of(begin),))
 
     def _is_seam(self, text: str, at: int) -> bool:
-        most = self._needle.lookahead
-        return self._needle.has_no_match_across(text[max(0, at - most) : at], text[at : at + most])
+        most = self._query.lookahead
+        return self._query.has_no_match_across(text[max(0, at - most) : at], text[at : at + most])
 
 
 def _merge_ranges(spans: list[TextRange]) -> Iterator[TextRange]:

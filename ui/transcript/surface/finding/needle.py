@@ -59,7 +59,7 @@ class Query:
 
     def find_in_steps(self, text: str) -> Iterator[list[TextRange]]:
         """The same, part by part of the text: of a long one, each costs little."""
-        at = place = 0
+        at = position = 0
         while at < len(text):
             # Folding never makes text shorter: what begins in a part ends in this window.
             window = text[at : at + _SEARCH_PART + len(self._folded_query)]
@@ -68,8 +68,8 @@ class Query:
             if self._whole_words:
                 found = [(first, last) for first, last in found if _is_whole_word(text, at + first, at + last)]
             spans = found if utf16_length(window) == len(window) else list(_to_utf16(window, found))
-            yield [(place + first, place + last) for first, last in spans]
-            place += utf16_length(text[at:end])
+            yield [(position + first, position + last) for first, last in spans]
+            position += utf16_length(text[at:end])
             at = end
 
     @property
@@ -93,14 +93,14 @@ class Query:
     def _find(self, text: str) -> Iterator[TextRange]:
         folded = self._folded(text)
         # Folding never makes text shorter: of the same length, it is the same character for character.
-        origin = None if len(folded) == len(text) else _source_offsets(text)
+        search_origin = None if len(folded) == len(text) else _source_offsets(text)
         at = folded.find(self._folded_query) if self._folded_query else -1
         while at >= 0:
             end = at + len(self._folded_query)
-            if origin is None:
+            if search_origin is None:
                 yield at, end
-            elif _is_character_boundary(origin, at) and _is_character_boundary(origin, end):
-                yield origin[at], origin[end]
+            elif _is_character_boundary(search_origin, at) and _is_character_boundary(search_origin, end):
+                yield search_origin[at], search_origin[end]
             else:
                 end = at + 1
             at = folded.find(self._folded_query, end)
@@ -142,8 +142,8 @@ def _is_word_character(char: str) -> bool:
 
 
 def _to_utf16(text: str, spans: list[TextRange]) -> Iterator[TextRange]:
-    at = place = 0
+    at = position = 0
     for start, end in spans:
-        first = place + utf16_length(text[at:start])
-        at, place = end, first + utf16_length(text[start:end])
-        yield first, place
+        first = position + utf16_length(text[at:start])
+        at, position = end, first + utf16_length(text[start:end])
+        yield first, position

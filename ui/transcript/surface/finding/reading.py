@@ -52,10 +52,10 @@ class SearchableTexts:
             yield None
         yield from _read_in_steps(row.blocks)
         found: list[TextRun] = []
-        for stretch in iter_text_runs(row):
-            found.append(stretch)
-            if stretch.first >= first:
-                yield stretch
+        for text_run in iter_text_runs(row):
+            found.append(text_run)
+            if text_run.first >= first:
+                yield text_run
         size = _text_length(found)
         if not row.is_open and self._size + size <= _MAX_CACHED_LENGTH:
             self._size += size

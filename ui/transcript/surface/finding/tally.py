@@ -15,11 +15,11 @@ from ui.transcript.surface.row_list import RowList
 class MatchCounts:
     """Of one needle in one list of rows. Places are those of rows that are unfolded and read to their end."""
 
-    def __init__(self, needle: Query, rows: RowList, texts: SearchableTexts) -> None:
-        self.query = needle
+    def __init__(self, query: Query, rows: RowList, texts: SearchableTexts) -> None:
+        self.query = query
         self._rows = rows
         self._texts = texts
-        self._counts = Heights(len(rows) if needle else 0)
+        self._counts = Heights(len(rows) if query else 0)
         self._final: dict[int, tuple[int, int]] = {}
         self._listed: tuple[int, RowMatches] | None = None
         self._counted: tuple[int, RowMatches] | None = None
@@ -54,23 +54,23 @@ class MatchCounts:
 
     def _list_matches(self, index: int) -> RowMatches:
         found = RowMatches()
-        for stretch, spans in self._matches(index):
-            if stretch:
-                found.add(stretch, spans)
+        for text_run, spans in self._matches(index):
+            if text_run:
+                found.add(text_run, spans)
         return found
 
     def _matches(self, index: int, first: int = 0) -> Iterator[tuple[TextRun | None, list[TextRange]]]:
         """Stretch by stretch, long ones in parts."""
-        for stretch in self._texts.text_runs_of(index, first):
-            if stretch is None:
+        for text_run in self._texts.text_runs_of(index, first):
+            if text_run is None:
                 yield None, []
             else:
-                for spans in self.query.find_in_steps(stretch.text):
-                    yield stretch, spans
+                for spans in self.query.find_in_steps(text_run.text):
+                    yield text_run, spans
 
-    def is_final(self, index: int, place: RowSelection) -> bool:
+    def is_final(self, index: int, position: RowSelection) -> bool:
         """Whether a match of a row stands where the row does not change any more."""
-        return place[0][0] < self._final.get(index, (0, 0))[0]
+        return position[0][0] < self._final.get(index, (0, 0))[0]
 
     def insert(self, index: int) -> None:
         """A row more."""
@@ -109,11 +109,11 @@ class MatchCounts:
         first, found = self._final.get(index, (0, 0))
         final, settled = self._final_block_count(index), found
         places = RowMatches()
-        for stretch, spans in self._matches(index, first):
+        for text_run, spans in self._matches(index, first):
             found += len(spans)
-            if stretch and spans:
-                places.add(stretch, spans)
-                settled = found if stretch.selection(*spans[0])[0][0] < final else settled
+            if text_run and spans:
+                places.add(text_run, spans)
+                settled = found if text_run.selection(*spans[0])[0][0] < final else settled
             yield found
         if final:
             self._final[index] = final, settled

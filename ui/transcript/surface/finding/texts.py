@@ -61,9 +61,9 @@ class TextRun:
         return self.first + at, offset - self.starts[at]
 
 
-def make_unfolded_row(item: Item, stage: RenderContext) -> Row:
+def make_unfolded_row(item: Item, render_context: RenderContext) -> Row:
     """A row with everything unfolded, for reading alone: it has no width."""
-    return make_row(item, replace(stage, choices=_AllUnfolded()), 0)
+    return make_row(item, replace(render_context, choices=_AllUnfolded()), 0)
 
 
 def is_fully_unfolded(row: Row) -> bool:
@@ -89,10 +89,10 @@ def text_run_of(blocks: Sequence[Block], first: int, end: int) -> TextRun:
     """Some pieces of one paragraph, or a block alone."""
     parts, starts, length = [searchable_text_of(blocks[first])], [0], 0
     for block in blocks[first + 1 : end]:
-        joint = block.separator or ""
-        length += utf16_length(parts[-1]) + utf16_length(joint)
+        separator = block.separator or ""
+        length += utf16_length(parts[-1]) + utf16_length(separator)
         starts.append(length)
-        parts[-1] += joint
+        parts[-1] += separator
         parts.append(searchable_text_of(block))
     return TextRun(first, "".join(parts), tuple(starts))
 
@@ -120,12 +120,12 @@ def searchable_text_of(block: Block) -> str:
     return block.plain() or block.spoken_text()
 
 
-def selected_query(screen: RowViewport) -> str:
+def selected_query(viewport: RowViewport) -> str:
     """The selected text, when it is short and on one line: what somebody may want to find again."""
-    start, end = screen.selection.ordered
+    start, end = viewport.selection.ordered
     if (start.row, start.block) != (end.row, end.block) or not 0 < end.offset - start.offset <= _MAX_QUERY_LENGTH:
         return ""
-    row = screen.rows.row(start.row)
+    row = viewport.rows.row(start.row)
     text = row.blocks[start.block].plain() if start.block < len(row.blocks) else ""
     words = slice_utf16(text, start.offset, end.offset).strip()
     return "" if "\n" in words else words

@@ -39,7 +39,7 @@ def sse(*chunks: Any, end: str = "\r\n") -> bytes:
 
 def fold(chunks: list[bytes]) -> list[dict[str, Any]]:
     """Bytes to canonical events."""
-    builder = PartBuilder("gemini", call_id=counted_ids(), repeats=True)
+    builder = PartBuilder("gemini", call_id=counted_ids(), may_repeat=True)
     return fold_with(chunks, builder, FrameReader(builder, {}))
 
 

@@ -96,17 +96,17 @@ async def test_a_picture_of_no_or_of_a_hostile_size_is_left_out(data, word):
 
 
 async def test_what_a_server_repeats_of_its_secrets_is_taken_out_wherever_it_stands():
-    def hidden(words: str) -> str:
+    def redact(words: str) -> str:
         return words.replace("s3cr3t", "•••")
 
     long = "x" * (MAX_TEXT - 3) + "s3cr3t"
     said = CallToolResult(content=[text("a s3cr3t"), text(long)], structured_content={"s3cr3t": [{"b": "s3cr3t"}, 4]})
-    first, second, third = await convert_call_result(said, hidden)
+    first, second, third = await convert_call_result(said, redact)
     assert first == Text(text="a •••")
     assert "s3c" not in second.text
     assert third == Json(value={"•••": [{"b": "•••"}, 4]})
     with pytest.raises(ToolFailed, match="echo •••") as caught:
-        await convert_call_result(CallToolResult(content=[text("echo s3cr3t")], is_error=True), hidden)
+        await convert_call_result(CallToolResult(content=[text("echo s3cr3t")], is_error=True), redact)
     assert "s3cr3t" not in str(caught.value)
 
 

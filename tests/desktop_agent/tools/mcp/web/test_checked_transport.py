@@ -22,26 +22,26 @@ def resolver(*answers: list[str]):
 
 async def test_a_public_name_leads_to_no_private_address():
     async with site() as there:
-        place = HttpTarget(f"http://tools.example:{there.port}/mcp", resolve=resolver(["127.0.0.1"]))
-        async with await make_http_client(place, ServerLog()) as client:
+        target = HttpTarget(f"http://tools.example:{there.port}/mcp", resolve=resolver(["127.0.0.1"]))
+        async with await make_http_client(target, ServerLog()) as client:
             with pytest.raises(PrivateHost, match=r"127\.0\.0\.1"):
-                await client.get(place.url)
+                await client.get(target.url)
         assert there.asked == []
 
 
 async def test_one_private_address_among_public_ones_is_enough():
-    place = HttpTarget("http://tools.example:9/mcp", resolve=resolver(["8.8.8.8", "10.0.0.1"]))
-    async with await make_http_client(place, ServerLog()) as client:
+    target = HttpTarget("http://tools.example:9/mcp", resolve=resolver(["8.8.8.8", "10.0.0.1"]))
+    async with await make_http_client(target, ServerLog()) as client:
         with pytest.raises(PrivateHost, match=r"10\.0\.0\.1"):
-            await client.get(place.url)
+            await client.get(target.url)
 
 
 async def test_a_name_that_is_another_address_the_next_time_is_looked_at_again():
     async with site() as there:
         there.answers["/mcp"] = lambda _: (200, {"connection": "close"}, b"ok")
         url = f"http://localhost:{there.port}/mcp"
-        place = HttpTarget(url, allowed_private_hosts(url), resolve=resolver(["127.0.0.1"], ["127.0.0.1"]))
-        async with await make_http_client(place, ServerLog()) as client:
+        target = HttpTarget(url, allowed_private_hosts(url), resolve=resolver(["127.0.0.1"], ["127.0.0.1"]))
+        async with await make_http_client(target, ServerLog()) as client:
             assert (await client.get(url)).text == "ok"
         public = HttpTarget(f"http://tools.example:{there.port}/mcp", resolve=resolver(["192.0.2.1"], ["127.0.0.1"]))
         async with await make_http_client(public, ServerLog()) as client:
@@ -54,8 +54,8 @@ async def test_a_name_that_is_another_address_the_next_time_is_looked_at_again()
 async def test_what_the_person_entered_as_private_is_reached_and_that_alone():
     async with site() as there, site("127.0.0.2") as other:
         there.answers["/mcp"] = lambda _: (200, {}, b"ok")
-        place = HttpTarget(there.url, allowed_private_hosts(there.url), {"x-key": "k"}, allows_other_servers=True)
-        async with await make_http_client(place, ServerLog()) as client:
+        target = HttpTarget(there.url, allowed_private_hosts(there.url), {"x-key": "k"}, allows_other_servers=True)
+        async with await make_http_client(target, ServerLog()) as client:
             assert (await client.get(there.url)).text == "ok"
             with pytest.raises(PrivateHost):
                 await client.get(other.url)
@@ -64,8 +64,8 @@ async def test_what_the_person_entered_as_private_is_reached_and_that_alone():
 
 
 async def test_nobody_else_is_asked_at_all_and_never_with_a_token():
-    place = HttpTarget("https://tools.example/mcp", resolve=resolver(["8.8.8.8"]))
-    async with await make_http_client(place, ServerLog()) as client:
+    target = HttpTarget("https://tools.example/mcp", resolve=resolver(["8.8.8.8"]))
+    async with await make_http_client(target, ServerLog()) as client:
         with pytest.raises(RedirectRefused, match="leads to another one"):
             await client.get("https://other.example/")
     roaming = HttpTarget("https://tools.example/mcp", allows_other_servers=True, resolve=resolver(["127.0.0.1"]))

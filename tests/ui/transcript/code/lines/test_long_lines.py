@@ -37,11 +37,11 @@ class Opened:
         self.look = look
         self.later = []
         self.arrived = 0
-        host = CodeCallbacks(lambda text: None, self.tell, wraps=wraps, run_later=self.later.append)
+        host = CodeCallbacks(lambda text: None, self.notify, wraps=wraps, run_later=self.later.append)
         self.block = CodeBlock(text, "", host)
         self.height = self.block.layout(WIDTH, look)
 
-    def tell(self):
+    def notify(self):
         self.arrived += 1
 
     def paint(self, top=0, selection=None):
@@ -124,16 +124,16 @@ def test_one_can_scroll_to_the_end(look):
 def test_what_is_seen_stands_still_when_what_lies_left_of_it_becomes_exact(look):
     family = "👨\u200d👩\u200d👧"
     opened = Opened(family * 20_000, look, wraps=False)
-    place = utf16_length(family) * 10_100
-    opened.block.scroll_horizontally(round(opened.block.caret_rect_at(place).left()) - 20)
-    before = opened.block.caret_rect_at(place).left()
+    position = utf16_length(family) * 10_100
+    opened.block.scroll_horizontally(round(opened.block.caret_rect_at(position).left()) - 20)
+    before = opened.block.caret_rect_at(position).left()
     opened.paint()
-    assert abs(opened.block.caret_rect_at(place).left() - before) <= 1
+    assert abs(opened.block.caret_rect_at(position).left() - before) <= 1
     for _ in range(30):
-        before = opened.block.caret_rect_at(place).left()
+        before = opened.block.caret_rect_at(position).left()
         opened.block.scroll_horizontally(-100)
         opened.paint()
-        assert abs(opened.block.caret_rect_at(place).left() - before - 100) <= 1
+        assert abs(opened.block.caret_rect_at(position).left() - before - 100) <= 1
 
 
 def test_rows_of_a_long_line_are_counted_in_slices(look, monkeypatch):

@@ -48,11 +48,11 @@ class Opened:
     def __init__(self, text, look):
         self.look, self.later, self.told = look, [], 0
         self.block = CodeBlock(
-            text, "", CodeCallbacks(lambda text: None, self.tell, wraps=True, run_later=self.later.append)
+            text, "", CodeCallbacks(lambda text: None, self.notify, wraps=True, run_later=self.later.append)
         )
         self.height = self.block.layout(WIDTH, look)
 
-    def tell(self):
+    def notify(self):
         self.told += 1
 
     def one_slice(self):

@@ -25,15 +25,15 @@ def laid(text, look):
 
 def test_it_is_drawn_in_its_order_from_the_left(look):
     block = laid("א: mv ב ג > ד", look)
-    assert from_left(block._flow._layout) == "א:mvבג>ד"
+    assert from_left(block._text_layout._layout) == "א:mvבג>ד"
     assert not block.is_right_to_left
 
 
 def test_its_places_are_those_of_the_text(look):
     block = laid(TEXT, look)
-    line = block._flow.line
-    for place in range(utf16_length(TEXT) + 1):
-        assert line.to_plain(line.from_plain(place)) == place
+    line = block._text_layout.line
+    for position in range(utf16_length(TEXT) + 1):
+        assert line.to_plain(line.from_plain(position)) == position
     assert block.plain() == block.spoken_text() == block.markdown() == TEXT
     assert block.offset_at(QPoint(599, 5)) == utf16_length(TEXT)
     first, last = block.boxes(0, 1), block.boxes(utf16_length(TEXT) - 1, utf16_length(TEXT))
@@ -52,7 +52,7 @@ def test_what_is_marked_is_drawn_where_it_stands(look):
         painter.end()
         return image
 
-    layout = block._flow._layout
+    layout = block._text_layout._layout
     grounds = {}
     for letter in "אב":
         (run,) = layout.glyphRuns(layout.text().index(letter), 1)

@@ -85,13 +85,13 @@ def test_a_long_text_is_looked_through_in_parts(qtbot, monkeypatch):
     real = Query._find
     monkeypatch.setattr(Query, "_find", lambda self, text: looked.append(len(text)) or real(self, text))
     stand = Stand(qtbot, [Message.assistant(CODE)])
-    tally = MatchCounts(Query("cde"), stand.rows, stand.finder._texts)
-    steps = sum(1 for _ in tally.count([0]))
+    counts = MatchCounts(Query("cde"), stand.rows, stand.finder._texts)
+    steps = sum(1 for _ in counts.count([0]))
     assert max(looked) <= 25_000
     assert steps >= len(CODE) // 25_000
     looked.clear()
-    assert len(tally.matches_in_row(0)) == COUNT
-    assert tally.matches_in_row(0)[-1] == tally.matches_in_row(0)[COUNT - 1]
+    assert len(counts.matches_in_row(0)) == COUNT
+    assert counts.matches_in_row(0)[-1] == counts.matches_in_row(0)[COUNT - 1]
     assert looked == []
 
 

@@ -46,50 +46,50 @@ def looked(monkeypatch):
     return lengths
 
 
-def seen_by(marks, row, top):
-    return [place for part in marks.in_row(row, QRect(0, top, row.width, 300)) for place in part]
+def seen_by(highlights, row, top):
+    return [position for part in highlights.in_row(row, QRect(0, top, row.width, 300)) for position in part]
 
 
 @pytest.mark.parametrize("text", [PARAGRAPH, CODE])
 def test_only_what_is_around_the_screen_is_looked_through_and_once(stand, looked, text):
-    row, marks = shown(stand, text), MatchHighlights(Query("漢"))
-    first = seen_by(marks, row, row.height // 2)
+    row, highlights = shown(stand, text), MatchHighlights(Query("漢"))
+    first = seen_by(highlights, row, row.height // 2)
     assert first
     assert 0 < sum(looked) < 25_000
     looked.clear()
-    assert seen_by(marks, row, row.height // 2) == first
+    assert seen_by(highlights, row, row.height // 2) == first
     assert looked == []
 
 
 def test_the_lines_of_long_code_are_joined_once(stand, monkeypatch):
-    row, marks, joined = shown(stand, CODE), MatchHighlights(Query("漢")), []
+    row, highlights, joined = shown(stand, CODE), MatchHighlights(Query("漢")), []
     real = CodeBlock.plain
     monkeypatch.setattr(CodeBlock, "plain", lambda block: joined.append(block) or real(block))
     for top in (0, 3000, 9000):
-        assert seen_by(marks, row, top)
+        assert seen_by(highlights, row, top)
     assert len(joined) == 1
-    marks.forget(row.item.id)
-    seen_by(marks, row, 0)
+    highlights.forget(row.item.id)
+    seen_by(highlights, row, 0)
     assert len(joined) == 2
 
 
 def test_code_that_grew_is_looked_through_again(stand):
-    row, marks = shown(stand, CODE), MatchHighlights(Query("needle"))
+    row, highlights = shown(stand, CODE), MatchHighlights(Query("needle"))
     block = next(each for each in row.blocks if isinstance(each, CodeBlock))
     row.settle_block(row.blocks.index(block))
-    assert not seen_by(marks, row, row.height - 200)
+    assert not seen_by(highlights, row, row.height - 200)
     block.append("\nneedle")
     row.settle_block(row.blocks.index(block))
-    assert seen_by(marks, row, row.height - 200)
+    assert seen_by(highlights, row, row.height - 200)
 
 
 def test_of_a_long_paragraph_only_pieces_near_the_screen_are_asked_for_their_text(stand, monkeypatch):
-    row, marks, asked = shown(stand, PARAGRAPH), MatchHighlights(Query("漢字")), []
+    row, highlights, asked = shown(stand, PARAGRAPH), MatchHighlights(Query("漢字")), []
     assert len(row.blocks) > 25
     top = row.height // 2
     real = TextBlock.plain
     monkeypatch.setattr(TextBlock, "plain", lambda block: asked.append(block) or real(block))
-    assert seen_by(marks, row, top)
+    assert seen_by(highlights, row, top)
     assert 0 < len(set(map(id, asked))) <= 6
 
 
@@ -122,7 +122,9 @@ def test_a_part_of_code_has_the_matches_of_the_whole(stand, words, query, whole_
 
 def inside(places, spans):
     """The places of a block of which something lies in one of some parts of its text."""
-    return {place for place in places if any(first < place[1][1] and place[0][1] < end for first, end in spans)}
+    return {
+        position for position in places if any(first < position[1][1] and position[0][1] < end for first, end in spans)
+    }
 
 
 def test_the_pieces_of_a_long_paragraph_are_read_in_steps(stand, monkeypatch):
@@ -189,6 +191,6 @@ def test_a_text_is_looked_through_once_for_turns(stand, monkeypatch, text):
     row = shown(stand, text)
     row.settle_block(0)
     turns.count = 0
-    made = flow.TextLayout(row.blocks[0].line(), row.stage.look.body, row.stage.look, 300, 20)
+    made = flow.TextLayout(row.blocks[0].line(), row.render_context.style.body, row.render_context.style, 300, 20)
     assert sum(bool(made.boxes(start, 1)) for start in range(0, 900, 3)) > 200
     assert turns.count == 1

@@ -65,16 +65,16 @@ def test_what_stands_behind_letters_that_grow_is_where_it_is():
 
 @settings(deadline=None)
 @given(st.text(max_size=40), st.text(min_size=1, max_size=4), st.booleans(), st.booleans())
-def test_spans_follow_each_other_and_say_what_was_asked(text, query, match_case, whole_words):
-    needle = Query(query, match_case=match_case, whole_words=whole_words)
+def test_spans_follow_each_other_and_say_what_was_asked(text, words, match_case, whole_words):
+    query = Query(words, match_case=match_case, whole_words=whole_words)
     at = 0
-    for start, end in needle.find_all(text):
+    for start, end in query.find_all(text):
         assert at <= start < end <= utf16_length(text)
         part = slice_utf16(text, start, end)
         assert Query(part, match_case=match_case).find_all(part) == [(0, utf16_length(part))]
         at = end
     if not whole_words and match_case:
-        assert bool(needle.find_all(f"{text}{query}"))
+        assert bool(query.find_all(f"{text}{words}"))
 
 
 @settings(max_examples=300, deadline=None)

@@ -52,6 +52,8 @@ def test_it_does_not_matter_who_reads_the_row_meanwhile(qtbot, monkeypatch):
     stand.rows.settle()
     before = on_screen(stand)
     real = SearchOrigin.read_step
-    monkeypatch.setattr(SearchOrigin, "read_step", lambda origin: read_all(stand.rows.row(0)) or real(origin))
+    monkeypatch.setattr(
+        SearchOrigin, "read_step", lambda search_origin: read_all(stand.rows.row(0)) or real(search_origin)
+    )
     current, _ = stand.find("apple")
     assert before + 1 <= current <= before + 3

@@ -22,14 +22,14 @@ def table(rows):
     return "| a | b |\n|---|---|\n" + "\n".join(f"| {one} | {other} |" for one, other in rows)
 
 
-def unmarked(row, needle, height):
+def unmarked(row, query, height):
     """The matches that stand in a part of a row, so high, and are not among its marks; the row is looked through."""
-    marks, found = MatchHighlights(needle), []
-    places = [each.selection(*span) for each in iter_text_runs(row) for span in needle.spans(each.text)]
-    boxes = {place: [box.toRect() for box in text_boxes(row, place)] for place in places}
+    highlights, found = MatchHighlights(query), []
+    places = [each.selection(*span) for each in iter_text_runs(row) for span in query.spans(each.text)]
+    boxes = {position: [box.toRect() for box in text_boxes(row, position)] for position in places}
     for top in range(0, row.height, max(7, row.height // 40)):
         clip = QRect(0, top, row.width, height)
-        marked = {place for part in marks.matches_in_row(row, clip) for place in part}
+        marked = {position for part in highlights.matches_in_row(row, clip) for position in part}
         inside = clip.adjusted(0, 2, 0, -2)
         found += [at for at in places if at not in marked and any(box.intersects(inside) for box in boxes[at])]
     return found
@@ -70,6 +70,6 @@ def test_in_paragraphs(stand, words):
 
 
 def test_where_all_goes_from_left_to_right_only_the_lines_that_are_seen_count(stand):
-    row, marks = shown(stand, " ".join(["needle"] * 400)), MatchHighlights(Query("needle"))
-    (places,) = marks.matches_in_row(row, QRect(0, row.height // 2, row.width, 10))
+    row, highlights = shown(stand, " ".join(["needle"] * 400)), MatchHighlights(Query("needle"))
+    (places,) = highlights.matches_in_row(row, QRect(0, row.height // 2, row.width, 10))
     assert 0 < len(places) < 60

@@ -91,12 +91,12 @@ _KNOWN: dict[str, Advances] = {}
 _FONTS = 4
 
 
-def advances_of(look: RenderStyle) -> Advances:
+def advances_of(style: RenderStyle) -> Advances:
     """Those of the font of code."""
-    key = look.mono.key()
+    key = style.mono.key()
     found = _KNOWN.get(key)
     if found is None:
         if len(_KNOWN) >= _FONTS:
             _KNOWN.clear()
-        found = _KNOWN[key] = Advances(look.mono, is_even=look.mono_is_even)
+        found = _KNOWN[key] = Advances(style.mono, is_even=style.mono_is_even)
     return found

@@ -50,10 +50,10 @@ class CodeLine:
     """The base of both. Places are UTF-16 units of the line; `starts` are characters."""
 
     def __init__(
-        self, line: str, setting: LineLayoutOptions, words: Sequence[StyledWord], starts: Sequence[int]
+        self, line: str, options: LineLayoutOptions, words: Sequence[StyledWord], starts: Sequence[int]
     ) -> None:
         self.line = line
-        self.options = setting
+        self.options = options
         self._words = words
         self.starts = starts
         self._units = Utf16Offsets(line, starts)
@@ -124,9 +124,9 @@ class CodeLine:
     def _layout_piece(self, number: int) -> LinePiece:
         first, end = self.characters(number)
         shown = spell_out_line(self.line, first, end)
-        return layout_piece(self.line[first:end], shown, self._painted(self.span(number)), self.options.style)
+        return layout_piece(self.line[first:end], shown, self._format_spans(self.span(number)), self.options.style)
 
-    def _painted(self, span: TextRange) -> list[FormatSpan]:
+    def _format_spans(self, span: TextRange) -> list[FormatSpan]:
         """The colours of a piece."""
         found: list[FormatSpan] = []
         words = self._words

@@ -62,7 +62,7 @@ def find_cut(line: str, before: int, at: int, runs: Sequence[tuple[int, int]]) -
     if line[at] < "\u0300" and line[at - 1] != "\u200d":
         return at
     places = range(at, max(before, at - _LOOKBACK), -1)
-    return next((place for place in places if _can_cut(line, before, place)), at)
+    return next((position for position in places if _can_cut(line, before, position)), at)
 
 
 def _can_cut(line: str, before: int, at: int) -> bool:

@@ -117,7 +117,7 @@ def _between(code: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         return
     first = max(0, start - _CONTEXT)
     near = code[first : end + _CONTEXT]
-    places = [at for at in (first + place for place in find_deceptive(near, is_code=True)) if start <= at < end]
+    places = [at for at in (first + position for position in find_deceptive(near, is_code=True)) if start <= at < end]
     for _, group in groupby(enumerate(places), key=lambda each: (each[1] - each[0], code[each[1]])):
         run = [at for _, at in group]
         if len(run) < _MIN_RUN:

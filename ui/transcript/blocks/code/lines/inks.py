@@ -34,9 +34,9 @@ TERMINAL_COLORS = {
 class WordFormats(dict[str, QTextCharFormat]):
     """A format for each kind of word."""
 
-    def __init__(self, look: RenderStyle) -> None:
+    def __init__(self, style: RenderStyle) -> None:
         super().__init__()
-        self._colors = {**SYNTAX_COLORS[look.theme.is_dark], **TERMINAL_COLORS[look.theme.is_dark]}
+        self._colors = {**SYNTAX_COLORS[style.theme.is_dark], **TERMINAL_COLORS[style.theme.is_dark]}
 
     def __missing__(self, kind: str) -> QTextCharFormat:
         made = self[kind] = QTextCharFormat()

@@ -35,8 +35,8 @@ class LinePiece:
 
     def offset_at(self, x: float) -> int:
         """The place nearest to an x."""
-        place = self.line.xToCursor(x)
-        return self.shown.from_shown(place) if self.shown else place
+        position = self.line.xToCursor(x)
+        return self.shown.from_shown(position) if self.shown else position
 
     def draw(self, painter: QPainter, at: QPointF, part: TextRange | None, marked: QTextCharFormat) -> None:
         """With a part of it marked."""
@@ -46,16 +46,16 @@ class LinePiece:
 
 
 def layout_piece(
-    text: str, shown: SpelledOutLine | None, formats: Sequence[FormatSpan], look: RenderStyle
+    text: str, shown: SpelledOutLine | None, formats: Sequence[FormatSpan], style: RenderStyle
 ) -> LinePiece:
     """Lay out a piece of bounded length."""
-    layout = QTextLayout(shown.text if shown else text, look.mono)
+    layout = QTextLayout(shown.text if shown else text, style.mono)
     option = QTextOption()
     option.setWrapMode(QTextOption.WrapMode.NoWrap)
-    option.setTabStopDistance(look.mono_advance * TAB)
+    option.setTabStopDistance(style.mono_advance * TAB)
     layout.setTextOption(option)
     if shown:
-        formats = _display_formats(shown, formats, look)
+        formats = _display_formats(shown, formats, style)
     if formats:
         layout.setFormats(make_format_ranges(formats))
     layout.setCacheEnabled(True)
@@ -63,16 +63,16 @@ def layout_piece(
     line = layout.createLine()
     if line.isValid():
         line.setLineWidth(_UNBOUNDED)
-        line.setPosition(QPointF(0, (look.mono_line - line.height()) / 2))
+        line.setPosition(QPointF(0, (style.mono_line - line.height()) / 2))
     layout.endLayout()
     return LinePiece(layout, line, shown, unit_length(text), line.naturalTextWidth() if line.isValid() else 0)
 
 
-def _display_formats(shown: SpelledOutLine, words: Sequence[FormatSpan], look: RenderStyle) -> list[FormatSpan]:
+def _display_formats(shown: SpelledOutLine, words: Sequence[FormatSpan], style: RenderStyle) -> list[FormatSpan]:
     """The colours of a line, moved to where its words stand, and hidden characters in the colour of a warning."""
     label = QTextCharFormat()
-    label.setForeground(look.color("warning"))
-    label.setBackground(look.color("warning_background"))
+    label.setForeground(style.color("warning"))
+    label.setBackground(style.color("warning_background"))
     moved: list[FormatSpan] = []
     for start, length, form in words:
         first = shown.to_shown(start)

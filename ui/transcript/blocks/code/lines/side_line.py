@@ -15,9 +15,9 @@ from ui.transcript.blocks.colouring.coloured import StyledWord
 class UnwrappedLine(CodeLine):
     """All on one row."""
 
-    def __init__(self, line: str, setting: LineLayoutOptions, words: Sequence[StyledWord] = ()) -> None:
+    def __init__(self, line: str, options: LineLayoutOptions, words: Sequence[StyledWord] = ()) -> None:
         self._starts = find_piece_starts(line)
-        super().__init__(line, setting, words, self._starts)
+        super().__init__(line, options, words, self._starts)
         self._widths: list[float] = []
         self._edges = [0.0]
         self._estimate_widths()

@@ -12,9 +12,9 @@ from ui.transcript.blocks.colouring.coloured import StyledWord
 class WrappedLine(CodeLine):
     """`is_complete` says whether the number of its rows is exact."""
 
-    def __init__(self, line: str, setting: LineLayoutOptions, words: Sequence[StyledWord] = ()) -> None:
-        self._cuts = LineWrapper(line, setting.width, advances_of(setting.style))
-        super().__init__(line, setting, words, self._cuts.starts)
+    def __init__(self, line: str, options: LineLayoutOptions, words: Sequence[StyledWord] = ()) -> None:
+        self._cuts = LineWrapper(line, options.width, advances_of(options.style))
+        super().__init__(line, options, words, self._cuts.starts)
 
     def _recut(self, more: str, kept: int) -> None:
         del kept
@@ -75,5 +75,5 @@ class WrappedLine(CodeLine):
                 yield number, 0.0, float(self.options.width)
                 continue
             piece = self.piece(number)
-            left, right = sorted(piece.x_of(place - begin) for place in (max(begin, start), min(stop, end)))
+            left, right = sorted(piece.x_of(position - begin) for position in (max(begin, start), min(stop, end)))
             yield number, left, right
